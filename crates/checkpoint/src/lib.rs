@@ -1,0 +1,1 @@
+//! The `checkpoint` crate of pcbflow.

@@ -1,0 +1,2 @@
+//! The `pcbflow` binary.
+fn main() {}

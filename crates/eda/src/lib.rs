@@ -1,0 +1,1 @@
+//! The `eda` crate of pcbflow.

@@ -1,0 +1,1 @@
+//! The `humanize` crate of pcbflow.

@@ -1,0 +1,1 @@
+//! The `kicad` crate of pcbflow.

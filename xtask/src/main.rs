@@ -1,0 +1,2 @@
+//! Tasks of the project: set-up, demo, test.
+fn main() {}
