@@ -1,1 +1,5 @@
-//! The `kicad` crate of pcbflow.
+//! The `kicad` crate of pcbflow: KiCad's files and, later, its command line.
+
+pub mod sexpr;
+#[cfg(test)]
+mod testing;
