@@ -130,11 +130,8 @@ mod tests {
 
     #[test]
     fn demo_takes_scenes() {
-        let expected = DemoOptions {
-            keep: true,
-            scenes: vec!["hang".into()],
-            ..DemoOptions::default()
-        };
+        let expected =
+            DemoOptions { keep: true, scenes: vec!["hang".into()], ..DemoOptions::default() };
         assert_eq!(parse_line("demo --keep hang"), Ok(Task::Demo(expected)));
     }
 
@@ -154,9 +151,7 @@ mod tests {
 
     #[test]
     fn the_help_names_every_task_and_option() {
-        for word in [
-            "setup", "demo", "test", "help", "--quick", "--keep", "--list",
-        ] {
+        for word in ["setup", "demo", "test", "help", "--quick", "--keep", "--list"] {
             assert!(HELP.contains(word), "{word}");
         }
     }

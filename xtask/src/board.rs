@@ -43,16 +43,8 @@ fn list_len(text: &str) -> Option<usize> {
 pub fn set_timeout(manifest: &str, kind: &str, timeout: &str) -> Option<String> {
     let lines: Vec<&str> = manifest.lines().collect();
     let uses = lines.iter().position(|line| {
-        let value = line
-            .trim_start()
-            .trim_start_matches("- ")
-            .strip_prefix("uses:");
-        value.is_some_and(|value| {
-            value
-                .split('#')
-                .next()
-                .is_some_and(|value| value.trim() == kind)
-        })
+        let value = line.trim_start().trim_start_matches("- ").strip_prefix("uses:");
+        value.is_some_and(|value| value.split('#').next().is_some_and(|value| value.trim() == kind))
     })?;
     let column = lines[uses].find("uses:")?;
     let at_column = |line: &str| line.len() - line.trim_start().len() == column;
@@ -164,10 +156,7 @@ phases:
             found(r#"{"ok":false,"ask":{"id":"a7","kind":"log_in"}}"#).as_deref(),
             Some("a7")
         );
-        assert_eq!(
-            found(r#"{"boards":[{"asks":[{"id":"a1"}]}]}"#).as_deref(),
-            Some("a1")
-        );
+        assert_eq!(found(r#"{"boards":[{"asks":[{"id":"a1"}]}]}"#).as_deref(), Some("a1"));
         assert_eq!(found(r#"{"ask":null,"asks":[]}"#), None);
         assert_eq!(found("not json"), None);
     }

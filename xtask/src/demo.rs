@@ -29,12 +29,7 @@ pub fn demo(options: &DemoOptions) -> Result<bool, String> {
     let picked: Vec<&Scene> = pick(&all, &options.scenes);
     if options.list {
         for scene in picked {
-            println!(
-                "{:12} {:5} {}",
-                scene.name,
-                scene.class.unwrap_or(""),
-                scene.title
-            );
+            println!("{:12} {:5} {}", scene.name, scene.class.unwrap_or(""), scene.title);
         }
         return Ok(true);
     }
@@ -77,29 +72,15 @@ fn titled(scene: &Scene) -> String {
 /// The scenes named, or all; with what they stand on.
 fn pick<'a>(all: &'a [Scene], named: &[String]) -> Vec<&'a Scene> {
     let wanted = |scene: &Scene| named.is_empty() || named.iter().any(|name| name == scene.name);
-    let needs_first = all
-        .iter()
-        .any(|scene| wanted(scene) && scene.ground == Ground::AfterFirstRun);
-    all.iter()
-        .filter(|scene| wanted(scene) || (needs_first && scene.name == "first-run"))
-        .collect()
+    let needs_first =
+        all.iter().any(|scene| wanted(scene) && scene.ground == Ground::AfterFirstRun);
+    all.iter().filter(|scene| wanted(scene) || (needs_first && scene.name == "first-run")).collect()
 }
 
 /// Builds the release binary; hands back its folder.
 fn build(root: &Path) -> Result<PathBuf, String> {
-    let place = Place {
-        folder: root.to_owned(),
-        env: Vec::new(),
-    };
-    let argv = [
-        "cargo",
-        "build",
-        "--release",
-        "--package",
-        "pcbflow-cli",
-        "--bin",
-        "pcbflow",
-    ];
+    let place = Place { folder: root.to_owned(), env: Vec::new() };
+    let argv = ["cargo", "build", "--release", "--package", "pcbflow-cli", "--bin", "pcbflow"];
     println!("$ {}", run::shown(&argv));
     match place.run(&argv, BUILD_LIMIT) {
         Ended::Exit(0) => {}
@@ -130,20 +111,13 @@ impl Stage {
             demos.ok_or("KiCad's demo projects are missing (Debian: package kicad-demos)")?;
         let project = demos.join("stickhub");
         if !project.join("StickHub.kicad_pro").is_file() {
-            return Err(format!(
-                "the demo project StickHub is not in {}",
-                demos.display()
-            ));
+            return Err(format!("the demo project StickHub is not in {}", demos.display()));
         }
         let mut dirs = vec![binaries.to_owned()];
         dirs.extend(std::env::split_paths(&tools.path()));
         let path = std::env::join_paths(dirs).map_err(|why| format!("PATH: {why}"))?;
         let folder = folder.to_owned();
-        Ok(Stage {
-            folder,
-            project,
-            path,
-        })
+        Ok(Stage { folder, project, path })
     }
 
     /// Shows one scene here.
@@ -180,10 +154,8 @@ impl Stage {
             Ok(program) => program.display().to_string(),
             Err(why) => return Outcome::Failed(vec![format!("cannot start myself: {why}")]),
         };
-        let ways: [&[&str]; 2] = [
-            &["unshare", "--mount"],
-            &["unshare", "--map-root-user", "--mount"],
-        ];
+        let ways: [&[&str]; 2] =
+            [&["unshare", "--mount"], &["unshare", "--map-root-user", "--mount"]];
         let probe = "mkdir -p probe && mount -t tmpfs -o size=64k none probe";
         let works = |way: &&&[&str]| {
             let argv = [way, &["sh", "-c", probe][..]].concat();
@@ -220,11 +192,7 @@ fn inside(picked: &[&Scene]) -> Result<bool, String> {
         return Err(format!("{INSIDE} is not for people"));
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let stage = Stage {
-        folder,
-        project,
-        path,
-    };
+    let stage = Stage { folder, project, path };
     match stage.show(scene) {
         Outcome::Passed => Ok(true),
         Outcome::Failed(_) => Ok(false),
@@ -234,10 +202,7 @@ fn inside(picked: &[&Scene]) -> Result<bool, String> {
 
 fn mount(folder: &Path, megabytes: u32) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
-    let place = Place {
-        folder: folder.to_owned(),
-        env: Vec::new(),
-    };
+    let place = Place { folder: folder.to_owned(), env: Vec::new() };
     let options = format!("size={megabytes}m");
     let target = folder.display().to_string();
     let argv = ["mount", "-t", "tmpfs", "-o", &options, "tmpfs", &target];
@@ -280,10 +245,7 @@ impl Player {
             std::fs::create_dir_all(folder)
                 .map_err(|why| format!("{}: {why}", folder.display()))?;
         }
-        println!(
-            "KiCad's demo project StickHub is copied to {}",
-            self.project.display()
-        );
+        println!("KiCad's demo project StickHub is copied to {}", self.project.display());
         println!("$ cd {}", self.workspace.display());
         Ok(())
     }
@@ -299,33 +261,19 @@ impl Player {
         let mut env: Vec<(String, Option<OsString>)> = std::env::vars_os()
             .filter_map(|(name, _)| name.into_string().ok())
             .filter(|name| {
-                ["PCBFLOW_", "GIT_", "KICAD", "CARGO_"]
-                    .iter()
-                    .any(|ours| name.starts_with(ours))
+                ["PCBFLOW_", "GIT_", "KICAD", "CARGO_"].iter().any(|ours| name.starts_with(ours))
             })
             .map(|name| (name, None))
             .collect();
         env.extend([
             ("PATH".into(), Some(path)),
             ("HOME".into(), Some(self.home.clone().into())),
-            (
-                "XDG_STATE_HOME".into(),
-                Some(self.home.join("state").into()),
-            ),
-            (
-                "XDG_CONFIG_HOME".into(),
-                Some(self.home.join("config").into()),
-            ),
+            ("XDG_STATE_HOME".into(), Some(self.home.join("state").into())),
+            ("XDG_CONFIG_HOME".into(), Some(self.home.join("config").into())),
             ("XDG_DATA_HOME".into(), Some(self.home.join("data").into())),
-            (
-                "XDG_CACHE_HOME".into(),
-                Some(self.home.join("cache").into()),
-            ),
+            ("XDG_CACHE_HOME".into(), Some(self.home.join("cache").into())),
         ]);
-        Place {
-            folder: self.workspace.clone(),
-            env,
-        }
+        Place { folder: self.workspace.clone(), env }
     }
 
     /// Plays all acts; what went wrong does not stop the scene, since later acts may put things back.
@@ -368,11 +316,7 @@ impl Player {
             return Ok(());
         }
         let wanted: Vec<String> = codes.iter().map(i32::to_string).collect();
-        Err(format!(
-            "`{}`: {ended}, expected exit code {}",
-            run::shown(&argv),
-            wanted.join(" or ")
-        ))
+        Err(format!("`{}`: {ended}, expected exit code {}", run::shown(&argv), wanted.join(" or ")))
     }
 
     fn filled_in(&self, argv: &[&str]) -> Result<Vec<String>, String> {
@@ -395,10 +339,7 @@ impl Player {
             .collect();
         match names.as_slice() {
             [name] => Ok(name.clone()),
-            other => Err(format!(
-                "expected one board in the workspace, found {}",
-                other.len()
-            )),
+            other => Err(format!("expected one board in the workspace, found {}", other.len())),
         }
     }
 
@@ -411,9 +352,7 @@ impl Player {
     fn set_timeout(&self, kind: &str, timeout: &str) -> Result<(), String> {
         let manifest = format!("projects/{}/project.yaml", self.board()?);
         println!("(in {manifest}, the step {kind} gets `timeout: {timeout}`)");
-        edit(&self.workspace.join(manifest), |text| {
-            board::set_timeout(text, kind, timeout)
-        })
+        edit(&self.workspace.join(manifest), |text| board::set_timeout(text, kind, timeout))
     }
 
     fn put_stand_in(&self, what: StandIn) -> Result<(), String> {
@@ -457,11 +396,8 @@ impl Player {
 
     fn kill_in_the_middle(&self, argv: &[&str]) -> Result<(), String> {
         println!("$ {} &", run::shown(argv));
-        let mut child = self
-            .place()
-            .command(argv)
-            .spawn()
-            .map_err(|why| format!("{}: {why}", argv[0]))?;
+        let mut child =
+            self.place().command(argv).spawn().map_err(|why| format!("{}: {why}", argv[0]))?;
         let start = Instant::now();
         while !self.mark.is_dir() && start.elapsed() < COMMAND_LIMIT {
             if let Ok(Some(status)) = child.try_wait() {
@@ -476,10 +412,7 @@ impl Player {
         child.kill().map_err(|why| format!("kill: {why}"))?;
         match run::wait(&mut child, COMMAND_LIMIT) {
             Ended::Signal(9) => Ok(()),
-            other => Err(format!(
-                "`{}`: {other}, expected to be killed",
-                run::shown(argv)
-            )),
+            other => Err(format!("`{}`: {other}, expected to be killed", run::shown(argv))),
         }
     }
 }
@@ -558,10 +491,7 @@ mod tests {
         let all = scenes::scenes();
         let names = |named: &[&str]| {
             let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
-            pick(&all, &named)
-                .iter()
-                .map(|scene| scene.name)
-                .collect::<Vec<_>>()
+            pick(&all, &named).iter().map(|scene| scene.name).collect::<Vec<_>>()
         };
         assert_eq!(names(&["lost-part"]), ["first-run", "lost-part"]);
         assert_eq!(names(&["hang"]), ["hang"]);

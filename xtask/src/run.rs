@@ -61,10 +61,7 @@ impl Place {
     pub fn command(&self, argv: &[&str]) -> Command {
         let program = self.program(argv[0]);
         let mut command = Command::new(program);
-        command
-            .args(&argv[1..])
-            .current_dir(&self.folder)
-            .stdin(Stdio::null());
+        command.args(&argv[1..]).current_dir(&self.folder).stdin(Stdio::null());
         for (name, value) in &self.env {
             match value {
                 Some(value) => command.env(name, value),
@@ -178,12 +175,7 @@ fn descendants(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     let mut seen = 0;
     while seen < family.len() {
         let of = family[seen];
-        family.extend(
-            parents
-                .iter()
-                .filter(|(_, parent)| *parent == of)
-                .map(|(id, _)| *id),
-        );
+        family.extend(parents.iter().filter(|(_, parent)| *parent == of).map(|(id, _)| *id));
         seen += 1;
     }
     family.split_off(1)
@@ -191,9 +183,7 @@ fn descendants(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
 
 /// Looks a program up in a list of folders like PATH.
 pub fn find_in(path: &std::ffi::OsStr, name: &str) -> Option<PathBuf> {
-    std::env::split_paths(path)
-        .map(|folder| folder.join(name))
-        .find(|file| is_executable(file))
+    std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| is_executable(file))
 }
 
 /// True for a file that may be run.
@@ -220,10 +210,7 @@ pub fn shown(argv: &[&str]) -> String {
 pub fn root() -> Result<PathBuf, String> {
     if let Some(folder) = std::env::var_os("CARGO_MANIFEST_DIR") {
         let folder = PathBuf::from(folder);
-        if let Some(root) = folder
-            .parent()
-            .filter(|root| root.join("xtask/Cargo.toml").is_file())
-        {
+        if let Some(root) = folder.parent().filter(|root| root.join("xtask/Cargo.toml").is_file()) {
             return Ok(root.to_owned());
         }
     }
@@ -239,20 +226,14 @@ mod tests {
     use super::*;
 
     fn place() -> Place {
-        Place {
-            folder: std::env::temp_dir(),
-            env: Vec::new(),
-        }
+        Place { folder: std::env::temp_dir(), env: Vec::new() }
     }
 
     #[test]
     fn every_way_to_end_is_told_apart() {
         let minute = Duration::from_secs(60);
         assert_eq!(place().run(&["sh", "-c", "exit 7"], minute), Ended::Exit(7));
-        assert_eq!(
-            place().run(&["sh", "-c", "kill -9 $$"], minute),
-            Ended::Signal(9)
-        );
+        assert_eq!(place().run(&["sh", "-c", "kill -9 $$"], minute), Ended::Signal(9));
         let absent = place().run(&["no-such-program-here"], minute);
         assert!(matches!(absent, Ended::NotStarted(_)), "{absent}");
     }
@@ -260,20 +241,14 @@ mod tests {
     #[test]
     fn a_hang_is_ended_with_its_children() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place {
-            folder: folder.path().to_owned(),
-            env: Vec::new(),
-        };
+        let place = Place { folder: folder.path().to_owned(), env: Vec::new() };
         let limit = Duration::from_millis(700);
         let ended = place.run(&["sh", "-c", "sleep 600 & echo $! > child; wait"], limit);
         assert_eq!(ended, Ended::Deadline(limit));
         let child = std::fs::read_to_string(folder.path().join("child")).expect("its number");
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
         // Gone, or a dead entry that its new parent has not collected yet.
-        assert!(
-            stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")),
-            "{child}"
-        );
+        assert!(stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")), "{child}");
     }
 
     #[test]
@@ -281,10 +256,7 @@ mod tests {
         let mut place = place();
         place.env = vec![("XTASK_A".into(), Some("1".into())), ("HOME".into(), None)];
         let script = "test \"$XTASK_A\" = 1 && test -z \"${HOME+set}\"";
-        assert_eq!(
-            place.run(&["sh", "-c", script], Duration::from_secs(60)),
-            Ended::Exit(0)
-        );
+        assert_eq!(place.run(&["sh", "-c", script], Duration::from_secs(60)), Ended::Exit(0));
     }
 
     #[test]
@@ -298,10 +270,7 @@ mod tests {
 
     #[test]
     fn commands_are_shown_as_typed() {
-        assert_eq!(
-            shown(&["mv", "../hw/a.kicad_pro", "b c"]),
-            "mv ../hw/a.kicad_pro 'b c'"
-        );
+        assert_eq!(shown(&["mv", "../hw/a.kicad_pro", "b c"]), "mv ../hw/a.kicad_pro 'b c'");
         assert_eq!(shown(&["echo", "it's", ""]), r"echo 'it'\''s' ''");
     }
 

@@ -77,15 +77,7 @@ fn begin() -> Vec<Act> {
         Run(DONE, &["git", "init", "--quiet", "--initial-branch=main"]),
         Run(DONE, &["git", "config", "user.name", "Demo"]),
         Run(DONE, &["git", "config", "user.email", "demo@example.org"]),
-        Run(
-            DONE,
-            &[
-                "pcbflow",
-                "init",
-                "--from",
-                "../hw/StickHub/StickHub.kicad_pro",
-            ],
-        ),
+        Run(DONE, &["pcbflow", "init", "--from", "../hw/StickHub/StickHub.kicad_pro"]),
     ]
 }
 
@@ -97,14 +89,7 @@ fn after_begin(acts: Vec<Act>) -> Vec<Act> {
 
 /// All scenes, in their order.
 pub fn scenes() -> Vec<Scene> {
-    vec![
-        first_run(),
-        lost_rules(),
-        lost_part(),
-        hang(),
-        disk_full(),
-        power_cut(),
-    ]
+    vec![first_run(), lost_rules(), lost_part(), hang(), disk_full(), power_cut()]
 }
 
 fn first_run() -> Scene {
@@ -141,14 +126,7 @@ fn lost_rules() -> Scene {
         class: Some("KI-6"),
         ground: Ground::AfterFirstRun,
         acts: vec![
-            Run(
-                DONE,
-                &[
-                    "mv",
-                    "../hw/StickHub/StickHub.kicad_pro",
-                    "../away.kicad_pro",
-                ],
-            ),
+            Run(DONE, &["mv", "../hw/StickHub/StickHub.kicad_pro", "../away.kicad_pro"]),
             Say(
                 "kicad-cli alone says nothing about it: exit code 0, and hundreds of errors that the board does not have.",
             ),
@@ -169,14 +147,7 @@ fn lost_rules() -> Scene {
                 "pcbflow notices, checks a private copy with the rules that it knows for this board, and proves that they are in force.",
             ),
             Run(DONE, RUN),
-            Run(
-                DONE,
-                &[
-                    "mv",
-                    "../away.kicad_pro",
-                    "../hw/StickHub/StickHub.kicad_pro",
-                ],
-            ),
+            Run(DONE, &["mv", "../away.kicad_pro", "../hw/StickHub/StickHub.kicad_pro"]),
             Run(DONE, RUN),
         ],
     }
@@ -235,16 +206,7 @@ fn disk_full() -> Scene {
         ground: Ground::SmallDisk(64),
         acts: after_begin(vec![
             Say("Something else fills the disk to the last byte."),
-            Run(
-                FULL,
-                &[
-                    "dd",
-                    "if=/dev/zero",
-                    "of=../filler",
-                    "bs=64k",
-                    "status=none",
-                ],
-            ),
+            Run(FULL, &["dd", "if=/dev/zero", "of=../filler", "bs=64k", "status=none"]),
             Run(NEEDS_PERSON, RUN),
             Run(DONE, &["rm", "../filler"]),
             Run(DONE, RUN),
@@ -300,11 +262,7 @@ mod tests {
             assert_eq!(last, Some(DONE), "{}", scene.name);
             for act in &scene.acts {
                 if let Run(codes, argv) = act {
-                    assert!(
-                        !codes.is_empty() && !argv.is_empty(),
-                        "{}: {argv:?}",
-                        scene.name
-                    );
+                    assert!(!codes.is_empty() && !argv.is_empty(), "{}: {argv:?}", scene.name);
                 }
             }
         }
@@ -331,12 +289,7 @@ mod tests {
                 .acts
                 .iter()
                 .any(|act| matches!(act, Run(_, argv) if argv.starts_with(&["pcbflow", "init", "--from"])));
-            assert_eq!(
-                begins,
-                scene.ground != Ground::AfterFirstRun,
-                "{}",
-                scene.name
-            );
+            assert_eq!(begins, scene.ground != Ground::AfterFirstRun, "{}", scene.name);
         }
     }
 }

@@ -23,16 +23,8 @@ struct Need {
 }
 
 const NEEDS: &[Need] = &[
-    Need {
-        program: "git",
-        package: "git",
-        only_for: None,
-    },
-    Need {
-        program: "flock",
-        package: "util-linux",
-        only_for: Some("installing kicad-cli"),
-    },
+    Need { program: "git", package: "git", only_for: None },
+    Need { program: "flock", package: "util-linux", only_for: Some("installing kicad-cli") },
     Need {
         program: "unshare",
         package: "util-linux",
@@ -74,10 +66,7 @@ impl Tools {
         let old = std::env::var_os("PATH").unwrap_or_default();
         let old: Vec<PathBuf> = std::env::split_paths(&old).collect();
         let mut dirs: Vec<PathBuf> = Vec::new();
-        let admin = ADMIN_DIRS
-            .iter()
-            .map(PathBuf::from)
-            .filter(|dir| dir.is_dir());
+        let admin = ADMIN_DIRS.iter().map(PathBuf::from).filter(|dir| dir.is_dir());
         for dir in self.bin_dirs.iter().cloned().chain(old).chain(admin) {
             if !dirs.contains(&dir) {
                 dirs.push(dir);
@@ -92,10 +81,7 @@ impl Tools {
         let mut list = vec![("PATH".to_owned(), Some(self.path()))];
         for kicad in &self.kicad {
             if let Some(demos) = &kicad.demos {
-                list.push((
-                    format!("PCBFLOW_TEST_DEMOS_{}", kicad.major),
-                    Some(demos.into()),
-                ));
+                list.push((format!("PCBFLOW_TEST_DEMOS_{}", kicad.major), Some(demos.into())));
             }
         }
         list
@@ -134,10 +120,7 @@ impl Rights {
         let quiet = |argv: &[&str]| {
             let mut command = std::process::Command::new(argv[0]);
             command.args(&argv[1..]).stdin(std::process::Stdio::null());
-            command
-                .output()
-                .ok()
-                .filter(|output| output.status.success())
+            command.output().ok().filter(|output| output.status.success())
         };
         match quiet(&["id", "-u"]) {
             Some(output) if output.stdout.trim_ascii() == b"0" => Rights::Root,
@@ -164,19 +147,12 @@ fn system_packages(tools: &Tools, apt: bool, rights: &Rights) -> Result<(), Stri
         Rights::Ordinary => &[],
     };
     if apt && !before.is_empty() {
-        let place = Place {
-            folder: PathBuf::from("/"),
-            env: vec![("PATH".into(), Some(tools.path()))],
-        };
+        let place =
+            Place { folder: PathBuf::from("/"), env: vec![("PATH".into(), Some(tools.path()))] };
         let update = [before, &["apt-get", "-q", "update"]].concat();
         let noninteractive = ["DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y"];
-        let install = [
-            before,
-            &noninteractive,
-            &["--no-install-recommends", "install"],
-            &packages,
-        ]
-        .concat();
+        let install =
+            [before, &noninteractive, &["--no-install-recommends", "install"], &packages].concat();
         for argv in [update, install] {
             println!("$ {}", run::shown(&argv));
             let ended = place.run(&argv, INSTALL_LIMIT);
@@ -192,10 +168,9 @@ fn system_packages(tools: &Tools, apt: bool, rights: &Rights) -> Result<(), Stri
         };
         match need.only_for {
             None => return Err(format!("`{}` is missing; {how}", need.program)),
-            Some(what) => println!(
-                "setup: `{}` is missing, needed for {what}; {how}",
-                need.program
-            ),
+            Some(what) => {
+                println!("setup: `{}` is missing, needed for {what}; {how}", need.program)
+            }
         }
     }
     Ok(())
@@ -209,19 +184,14 @@ fn ubuntu_needs_debian() -> bool {
         && Path::new("/usr/share/keyrings/debian-archive-keyring.gpg").exists();
     is_ubuntu(&release)
         && !there
-        && !MAJORS
-            .iter()
-            .all(|major| stamp(SYSTEM_PREFIX.as_ref(), *major))
+        && !MAJORS.iter().all(|major| stamp(SYSTEM_PREFIX.as_ref(), *major))
 }
 
 /// Reads `/etc/os-release`.
 fn is_ubuntu(release: &str) -> bool {
     release
         .lines()
-        .filter_map(|line| {
-            line.strip_prefix("ID=")
-                .or_else(|| line.strip_prefix("ID_LIKE="))
-        })
+        .filter_map(|line| line.strip_prefix("ID=").or_else(|| line.strip_prefix("ID_LIKE=")))
         .any(|value| value.trim_matches('"').split(' ').any(|id| id == "ubuntu"))
 }
 
@@ -253,17 +223,12 @@ fn targets(
 }
 
 fn install_kicad(root: &Path, rights: &Rights, tools: &mut Tools) {
-    let chosen = ["KICAD_PREFIX", "KICAD_BINDIR"]
-        .iter()
-        .any(|name| std::env::var_os(name).is_some());
-    let system_has_it = MAJORS
-        .iter()
-        .all(|major| stamp(SYSTEM_PREFIX.as_ref(), *major));
+    let chosen =
+        ["KICAD_PREFIX", "KICAD_BINDIR"].iter().any(|name| std::env::var_os(name).is_some());
+    let system_has_it = MAJORS.iter().all(|major| stamp(SYSTEM_PREFIX.as_ref(), *major));
     for target in targets(rights, chosen, system_has_it, user_data()) {
-        let mut place = Place {
-            folder: root.to_owned(),
-            env: vec![("PATH".into(), Some(tools.path()))],
-        };
+        let mut place =
+            Place { folder: root.to_owned(), env: vec![("PATH".into(), Some(tools.path()))] };
         let bin = match &target {
             Some((prefix, bin)) => {
                 place.env.push(("KICAD_PREFIX".into(), Some(prefix.into())));
@@ -316,10 +281,7 @@ fn look_for_kicad(tools: &Tools) -> Vec<KiCad> {
 }
 
 fn major_of(cli: &Path) -> Option<u32> {
-    let output = std::process::Command::new(cli)
-        .arg("version")
-        .output()
-        .ok()?;
+    let output = std::process::Command::new(cli).arg("version").output().ok()?;
     major_in(&String::from_utf8_lossy(&output.stdout))
 }
 
@@ -351,11 +313,7 @@ fn report(tools: &Tools, apt: bool) -> Result<(), String> {
             Some(folder) => format!("demos in {}", folder.display()),
             None => "without its demo projects (Debian: package kicad-demos)".to_owned(),
         };
-        println!(
-            "setup: KiCad {}: {}, {demos}",
-            kicad.major,
-            kicad.cli.display()
-        );
+        println!("setup: KiCad {}: {}, {demos}", kicad.major, kicad.cli.display());
     }
     for major in MAJORS {
         if !tools.kicad.iter().any(|kicad| kicad.major == major) {
@@ -382,14 +340,8 @@ mod tests {
             "/home/a/.local/share/pcbflow/kicad-cli/bin".into(),
         ));
         assert_eq!(targets(&Rights::Root, false, false, data()), [None]);
-        assert_eq!(
-            targets(&Rights::Ordinary, false, false, data()),
-            vec![own.clone()]
-        );
-        assert_eq!(
-            targets(&Rights::Ordinary, false, true, data()),
-            [None, own.clone()]
-        );
+        assert_eq!(targets(&Rights::Ordinary, false, false, data()), vec![own.clone()]);
+        assert_eq!(targets(&Rights::Ordinary, false, true, data()), [None, own.clone()]);
         assert_eq!(targets(&Rights::Sudo, false, false, data()), [own]);
         assert_eq!(targets(&Rights::Ordinary, true, false, data()), [None]);
     }
@@ -407,11 +359,7 @@ mod tests {
     #[test]
     fn the_demos_lie_beside_the_program_that_a_link_leads_to() {
         let folder = tempfile::tempdir().expect("a folder");
-        let home = folder
-            .path()
-            .canonicalize()
-            .expect("its real name")
-            .join("9");
+        let home = folder.path().canonicalize().expect("its real name").join("9");
         let demos = home.join("root/usr/share/kicad/demos");
         std::fs::create_dir_all(&demos).expect("folders");
         std::fs::write(home.join("kicad-cli"), "").expect("a program");
@@ -434,21 +382,15 @@ mod tests {
         assert!(variables.contains(&("PCBFLOW_TEST_DEMOS_9".into(), Some("/tools/demos".into()))));
         let (_, path) = &variables[0];
         let path = path.clone().expect("a path");
-        assert_eq!(
-            std::env::split_paths(&path).next(),
-            Some(PathBuf::from("/tools/bin"))
-        );
+        assert_eq!(std::env::split_paths(&path).next(), Some(PathBuf::from("/tools/bin")));
     }
 
     #[test]
     fn the_scripts_are_valid() {
         let root = run::root().expect("the project");
         for script in ["scripts/install-kicad", ".ci/run"] {
-            let ended = Place {
-                folder: root.clone(),
-                env: Vec::new(),
-            }
-            .run(&["bash", "-n", script], Duration::from_secs(60));
+            let ended = Place { folder: root.clone(), env: Vec::new() }
+                .run(&["bash", "-n", script], Duration::from_secs(60));
             assert_eq!(ended, Ended::Exit(0), "{script}");
         }
     }

@@ -98,10 +98,7 @@ mod tests {
 
     fn picked(named: &[&str], quick: bool) -> Vec<&'static str> {
         let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
-        pick(TABLE, &named, quick)
-            .iter()
-            .map(|suite| suite.name)
-            .collect()
+        pick(TABLE, &named, quick).iter().map(|suite| suite.name).collect()
     }
 
     #[test]
@@ -117,28 +114,17 @@ mod tests {
         let mut names = BTreeSet::new();
         for suite in SUITES {
             assert!(names.insert(suite.name), "{} is there twice", suite.name);
-            assert!(
-                !suite.title.is_empty() && !suite.name.starts_with('-'),
-                "{}",
-                suite.name
-            );
+            assert!(!suite.title.is_empty() && !suite.name.starts_with('-'), "{}", suite.name);
             assert!(suite.budget_min > 0, "{}", suite.name);
             assert!(!suite.commands.is_empty(), "{}", suite.name);
-            assert!(
-                suite.commands.iter().all(|argv| !argv.is_empty()),
-                "{}",
-                suite.name
-            );
+            assert!(suite.commands.iter().all(|argv| !argv.is_empty()), "{}", suite.name);
         }
     }
 
     #[test]
     fn the_budgets_fit_into_an_hour_and_the_quick_ones_into_a_quarter() {
         let sum = |quick: bool| {
-            pick(SUITES, &[], quick)
-                .iter()
-                .map(|suite| suite.budget_min)
-                .sum::<u32>()
+            pick(SUITES, &[], quick).iter().map(|suite| suite.budget_min).sum::<u32>()
         };
         assert!(sum(false) <= 50, "{}", sum(false));
         assert!(sum(true) <= 15, "{}", sum(true));
@@ -146,10 +132,7 @@ mod tests {
 
     #[test]
     fn heavy_suites_come_last() {
-        let first_heavy = SUITES
-            .iter()
-            .position(|suite| suite.heavy)
-            .unwrap_or(SUITES.len());
+        let first_heavy = SUITES.iter().position(|suite| suite.heavy).unwrap_or(SUITES.len());
         assert!(SUITES[first_heavy..].iter().all(|suite| suite.heavy));
     }
 }

@@ -23,33 +23,21 @@ pub fn test(options: &TestOptions) -> Result<bool, String> {
     if options.list {
         for suite in picked {
             let kind = if suite.heavy { "heavy" } else { "" };
-            println!(
-                "{:12} {:>3} min  {:5}  {}",
-                suite.name, suite.budget_min, kind, suite.title
-            );
+            println!("{:12} {:>3} min  {:5}  {}", suite.name, suite.budget_min, kind, suite.title);
         }
         return Ok(true);
     }
     let root = run::root()?;
     let tools = setup::setup()?;
-    let rows: Vec<Row> = picked
-        .into_iter()
-        .map(|suite| run_suite(suite, &root, &tools))
-        .collect();
+    let rows: Vec<Row> = picked.into_iter().map(|suite| run_suite(suite, &root, &tools)).collect();
     let (table, failed) = table(&rows);
     println!("\n{table}");
     Ok(failed == 0)
 }
 
 fn run_suite<'a>(suite: &'a Suite, root: &Path, tools: &Tools) -> Row<'a> {
-    println!(
-        "\n== {}: {} (budget {} min)",
-        suite.name, suite.title, suite.budget_min
-    );
-    let mut place = Place {
-        folder: root.to_owned(),
-        env: tools.variables(),
-    };
+    println!("\n== {}: {} (budget {} min)", suite.name, suite.title, suite.budget_min);
+    let mut place = Place { folder: root.to_owned(), env: tools.variables() };
     for (name, value) in suite.env {
         place.env.push(((*name).to_owned(), Some(value.into())));
     }
@@ -71,30 +59,17 @@ fn run_suite<'a>(suite: &'a Suite, root: &Path, tools: &Tools) -> Row<'a> {
         run::minutes(took),
         suite.budget_min
     );
-    Row {
-        suite,
-        result,
-        took,
-    }
+    Row { suite, result, took }
 }
 
 /// The table of results and how many failed.
 fn table(rows: &[Row]) -> (String, usize) {
-    let mut text = format!(
-        "{:12} {:6} {:>8} {:>8}\n",
-        "suite", "result", "minutes", "budget"
-    );
+    let mut text = format!("{:12} {:6} {:>8} {:>8}\n", "suite", "result", "minutes", "budget");
     for row in rows {
-        let word = if row.result.is_ok() {
-            "passed"
-        } else {
-            "FAILED"
-        };
+        let word = if row.result.is_ok() { "passed" } else { "FAILED" };
         let measured = row.took.as_secs_f64() / 60.0;
-        text += &format!(
-            "{:12} {word:6} {measured:>8.1} {:>8}",
-            row.suite.name, row.suite.budget_min
-        );
+        text +=
+            &format!("{:12} {word:6} {measured:>8.1} {:>8}", row.suite.name, row.suite.budget_min);
         if let Err(why) = &row.result {
             text += &format!("  {why}");
         } else if measured > f64::from(row.suite.budget_min) {
@@ -119,23 +94,13 @@ mod tests {
             result,
             took: Duration::from_secs(secs),
         };
-        let rows = [
-            row(Ok(()), 6),
-            row(Ok(()), 600),
-            row(Err("`x`: exit code 1".into()), 60),
-        ];
+        let rows = [row(Ok(()), 6), row(Ok(()), 600), row(Err("`x`: exit code 1".into()), 60)];
         let (text, failed) = table(&rows);
         assert_eq!(failed, 1);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "fmt          passed      0.1        1");
-        assert_eq!(
-            lines[2],
-            "fmt          passed     10.0        1  over its budget"
-        );
-        assert_eq!(
-            lines[3],
-            "fmt          FAILED      1.0        1  `x`: exit code 1"
-        );
+        assert_eq!(lines[2], "fmt          passed     10.0        1  over its budget");
+        assert_eq!(lines[3], "fmt          FAILED      1.0        1  `x`: exit code 1");
         assert_eq!(lines[4], "2 passed, 1 failed");
     }
 }
