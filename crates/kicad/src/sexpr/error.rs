@@ -154,7 +154,7 @@ pub struct SexprError {
 }
 
 impl SexprError {
-    pub(super) fn at(src: &[u8], offset: usize, reason: Reason) -> Self {
+    pub(crate) fn at(src: &[u8], offset: usize, reason: Reason) -> Self {
         let (line, column) = line_column(src, offset);
         SexprError { reason, line, column, offset }
     }

@@ -163,7 +163,12 @@ fn build(src: &[u8], strict: bool) -> Result<Vec<Slot>, (usize, Reason)> {
 }
 
 fn outside(src: &[u8], first: bool) -> Reason {
-    if first { Reason::NotSexpr { found: Foreign::guess(src) } } else { Reason::StrayText }
+    const MARK: &str = "<<<<<<<";
+    match first {
+        true if src.starts_with(MARK.as_bytes()) => Reason::MergeConflict { mark: MARK.to_owned() },
+        true => Reason::NotSexpr { found: Foreign::guess(src) },
+        false => Reason::StrayText,
+    }
 }
 
 /// An index into the slots; they are fewer than [`MAX_NODES`] + 1, which fits.
