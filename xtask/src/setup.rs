@@ -24,7 +24,6 @@ struct Need {
 
 const NEEDS: &[Need] = &[
     Need { program: "git", package: "git", only_for: None },
-    Need { program: "flock", package: "util-linux", only_for: Some("installing kicad-cli") },
     Need {
         program: "unshare",
         package: "util-linux",
