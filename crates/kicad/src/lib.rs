@@ -1,6 +1,10 @@
 //! The `kicad` crate of pcbflow: KiCad's files and, later, its command line.
 
 pub mod file;
+pub mod rows;
 pub mod sexpr;
+pub mod signals;
 #[cfg(test)]
 mod testing;
+
+pub use rows::ROWS;
