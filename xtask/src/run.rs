@@ -246,9 +246,16 @@ mod tests {
         let ended = place.run(&["sh", "-c", "sleep 600 & echo $! > child; wait"], limit);
         assert_eq!(ended, Ended::Deadline(limit));
         let child = std::fs::read_to_string(folder.path().join("child")).expect("its number");
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
-        // Gone, or a dead entry that its new parent has not collected yet.
-        assert!(stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")), "{child}");
+        // Gone, or a dead entry that its new parent has not collected yet. A kill takes a moment.
+        let gone = || match std::fs::read_to_string(format!("/proc/{}/stat", child.trim())) {
+            Ok(stat) => stat.contains(") Z "),
+            Err(_) => true,
+        };
+        let start = Instant::now();
+        while !gone() {
+            assert!(start.elapsed() < Duration::from_secs(10), "{child} lives on");
+            std::thread::sleep(Duration::from_millis(POLL_MS));
+        }
     }
 
     #[test]
