@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::evidence::{Evidence, Source};
 use crate::fingerprint::{Fingerprint, fingerprint};
 use crate::ids::{ClassId, Digest, IdError};
-use crate::row::{RungKind, Row, Resume};
+use crate::row::{Resume, Row, RungKind};
 
 /// Class under which a failure without a fitting rule is filed.
 pub const UNKNOWN_CLASS: &str = "SC-1";

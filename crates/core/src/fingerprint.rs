@@ -54,10 +54,7 @@ static MASKS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
             "<guid>",
         ),
-        mask(
-            r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?",
-            "<time>",
-        ),
+        mask(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?", "<time>"),
         mask(r"\b\d{1,2}:\d{2}:\d{2}(\.\d+)?\b", "<time>"),
         mask(r"(/private)?/(tmp|var/tmp|var/folders)/[^\s'\x22:;,)]+", "<tmp>"),
         mask(r"[A-Za-z]:\\[^\s'\x22]*\\Temp\\[^\s'\x22]+", "<tmp>"),

@@ -310,7 +310,9 @@ impl FromStr for StreamId {
 }
 
 /// Position of an event in its stream. The genesis event has 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct Seq(pub u64);
 
 impl Seq {
@@ -328,7 +330,9 @@ impl fmt::Display for Seq {
 }
 
 /// Number of an attempt of one step within one run, starting at 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct AttemptNo(pub u32);
 
 impl fmt::Display for AttemptNo {

@@ -8,9 +8,14 @@
 //! state, the same state gives the same decision. Entry points: [`event`], [`row`], [`policy`].
 
 pub mod catalogue;
+pub mod check;
+pub mod event;
 pub mod evidence;
+pub mod exit;
 pub mod fingerprint;
 pub mod ids;
+pub mod manifest;
+pub mod ports;
 pub mod row;
 pub mod text;
 pub mod time;

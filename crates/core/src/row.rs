@@ -116,13 +116,30 @@ pub struct Rung {
 impl Rung {
     /// Wait and repeat.
     #[must_use]
-    pub const fn retry(id: &'static str, waits: Waits, what: &'static str, said: &'static str) -> Rung {
+    pub const fn retry(
+        id: &'static str,
+        waits: Waits,
+        what: &'static str,
+        said: &'static str,
+    ) -> Rung {
         Rung { id, kind: RungKind::Retry(waits), autonomy: Autonomy::Alone, what, said }
     }
     /// Repeat with a longer deadline.
     #[must_use]
-    pub const fn longer(id: &'static str, factor: u32, ms_max: u64, what: &'static str, said: &'static str) -> Rung {
-        Rung { id, kind: RungKind::RetryLonger { factor, ms_max }, autonomy: Autonomy::Alone, what, said }
+    pub const fn longer(
+        id: &'static str,
+        factor: u32,
+        ms_max: u64,
+        what: &'static str,
+        said: &'static str,
+    ) -> Rung {
+        Rung {
+            id,
+            kind: RungKind::RetryLonger { factor, ms_max },
+            autonomy: Autonomy::Alone,
+            what,
+            said,
+        }
     }
     /// Read back.
     #[must_use]
@@ -136,7 +153,11 @@ impl Rung {
     }
     /// An action that needs a recorded yes.
     #[must_use]
-    pub const fn act_with_go_ahead(id: &'static str, what: &'static str, said: &'static str) -> Rung {
+    pub const fn act_with_go_ahead(
+        id: &'static str,
+        what: &'static str,
+        said: &'static str,
+    ) -> Rung {
         Rung { id, kind: RungKind::Act, autonomy: Autonomy::GoAhead, what, said }
     }
     /// Go on without it.
@@ -147,7 +168,13 @@ impl Rung {
     /// Ask.
     #[must_use]
     pub const fn ask() -> Rung {
-        Rung { id: "ask", kind: RungKind::Ask, autonomy: Autonomy::Person, what: "save the place and ask", said: "" }
+        Rung {
+            id: "ask",
+            kind: RungKind::Ask,
+            autonomy: Autonomy::Person,
+            what: "save the place and ask",
+            said: "",
+        }
     }
 
     /// How often this rung may run for one failure.
