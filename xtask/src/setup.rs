@@ -148,8 +148,8 @@ fn system_packages(tools: &Tools, apt: bool, rights: &Rights) -> Result<(), Stri
     if apt && !before.is_empty() {
         let place =
             Place { folder: PathBuf::from("/"), env: vec![("PATH".into(), Some(tools.path()))] };
-        let update = [before, &["apt-get", "-q", "update"]].concat();
-        let noninteractive = ["DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y"];
+        let update = [before, &["apt-get", "-qq", "update"]].concat();
+        let noninteractive = ["DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y"];
         let install =
             [before, &noninteractive, &["--no-install-recommends", "install"], &packages].concat();
         for argv in [update, install] {
