@@ -1,10 +1,10 @@
 //! Codes of the facts that this subsystem sees, beside those of [`pcbflow_core::evidence::codes`].
 //!
-//! A code means one thing and has one source; [`ALL`] pairs the two, and a row matches on both. Facts that
-//! other crates share keep their shared code: a missing program is `exit:spawn_not_found`, a
-//! passed deadline `own:deadline_passed`, a full disk `own:disk_full`, a folder that can't be
-//! written `own:read_only`. Emit those two whenever our own probe saw them, also when the tool
-//! said "saved": they outrank everything below.
+//! A code means one thing and has one source; [`ALL`] pairs the two, and a row matches on both.
+//! Facts that other crates share keep their shared code: a missing program is
+//! `exit:spawn_not_found`, a passed deadline `own:deadline_passed`, a full disk `own:disk_full`, a
+//! folder that can't be written `own:read_only`. Emit those two whenever our own probe saw them,
+//! also when the tool said "saved": they outrank everything below.
 //!
 //! Exit status 5 and the status 0 are never failures by themselves and no row looks at them.
 
