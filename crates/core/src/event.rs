@@ -60,7 +60,7 @@ pub struct BlobRef {
 }
 
 /// A file that a step made.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
 pub struct OutputRef {
     /// Path relative to the board's folder, with '/'.
     pub path: String,
@@ -133,7 +133,7 @@ pub enum CheckPurpose {
 }
 
 /// What a read-back found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadBack {
     /// The effect is there, whole, once.
@@ -237,6 +237,8 @@ pub enum Decision {
     },
     /// Ask the person; the ladder is at its end or leads there.
     Ask {
+        /// Class in whose words the person is asked.
+        class: ClassId,
         /// Kind for machines.
         kind: String,
         /// Plain name of the tool or place.
@@ -381,7 +383,8 @@ pub enum Fact {
         /// Values for the slots of the message.
         slots: BTreeMap<String, String>,
     },
-    /// A decision was taken. Effect: none by itself; what follows from it has events of its own.
+    /// A decision was taken. Effect: it is pending until what follows from it starts; a restart
+    /// goes on with it and does not draw again.
     DecisionTaken {
         /// What was decided.
         decision: Decision,

@@ -16,6 +16,7 @@ pub mod fingerprint;
 pub mod ids;
 pub mod manifest;
 pub mod ports;
+pub mod projection;
 pub mod row;
 pub mod text;
 pub mod time;

@@ -1,0 +1,339 @@
+//! State of one board, folded from its stream.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::pairs;
+use super::step::{Lesson, Stage, StepState};
+use crate::check::{Counts, Gate, PhaseVerdict};
+use crate::event::{Event, Fact, Owner, StopCause};
+use crate::ids::{AskId, ClassId, Digest, LedgerId, PhaseId, RunId, Seq, StepKey};
+use crate::manifest::{COMMIT_STEP, Safety};
+use crate::time::Timestamp;
+
+/// Name of this projection in fold caches.
+pub const BOARD_PROJECTION: &str = "board";
+/// Raised whenever the fold or its shape changes; older caches are then not used.
+pub const BOARD_PROJECTION_VERSION: u32 = 1;
+/// Most answered asks kept in the state; older ones are in the ledger.
+const ASKS_KEPT_MAX: usize = 200;
+
+/// The last run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunState {
+    /// Its id.
+    pub id: RunId,
+    /// Its seed.
+    pub seed: u64,
+    /// Digest of the policy that holds.
+    pub policy: Digest,
+    /// Host, pid and start of its process.
+    pub owner: (String, u32, String),
+    /// When it started.
+    pub started: Timestamp,
+    /// Only checks.
+    pub checks_only: bool,
+    /// Why it stopped, if it did.
+    pub stopped: Option<StopWord>,
+    /// Recoveries over all steps.
+    pub recoveries: u32,
+}
+
+/// [`StopCause`] as its word; a newer release's causes stay readable.
+pub type StopWord = String;
+
+/// A phase.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PhaseState {
+    /// Its last verdict, with the position of the event.
+    pub verdict: Option<(PhaseVerdict, Seq)>,
+    /// Counts of that verdict.
+    pub counts: Counts,
+    /// Commit of its outputs, if they were committed after that verdict.
+    pub commit: Option<String>,
+}
+
+impl PhaseState {
+    /// Done: the verdict lets it advance and the outputs are committed.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.verdict.is_some_and(|(v, _)| v.advances()) && self.commit.is_some()
+    }
+}
+
+/// An ask.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskState {
+    /// Its id.
+    pub id: AskId,
+    /// Position of the event that raised it.
+    pub seq: Seq,
+    /// Class it comes from.
+    pub class: ClassId,
+    /// Kind for machines.
+    pub kind: String,
+    /// Plain name of the tool or place.
+    pub tool: String,
+    /// Probe by which pcbflow sees that it was done.
+    pub watch: Option<String>,
+    /// The step it belongs to.
+    pub step: Option<StepKey>,
+    /// When it was raised.
+    pub raised: Timestamp,
+    /// The answer, if it was given.
+    pub answer: Option<String>,
+}
+
+/// State of a board.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BoardState {
+    /// The last event folded in: its position and hash.
+    pub head: Option<(Seq, Digest)>,
+    /// Time of that event.
+    pub at: Timestamp,
+    /// The ledger.
+    pub ledger: Option<LedgerId>,
+    /// Named records (`kicad.ruleset`).
+    pub records: BTreeMap<String, String>,
+    /// The last run.
+    pub run: Option<RunState>,
+    /// All steps ever planned.
+    #[serde(with = "pairs")]
+    pub steps: BTreeMap<StepKey, StepState>,
+    /// All phases ever judged.
+    pub phases: BTreeMap<PhaseId, PhaseState>,
+    /// Open asks and the newest answered ones, oldest first.
+    pub asks: Vec<AskState>,
+    /// Asks ever raised; the next one gets the next number.
+    pub asks_raised: u32,
+    /// What worked before, by fingerprint and rung.
+    #[serde(with = "pairs")]
+    pub lessons: BTreeMap<Digest, BTreeMap<String, Lesson>>,
+    /// Sightings of each class ever.
+    pub failures_seen: BTreeMap<String, u32>,
+    /// Recoveries proven ever.
+    pub recovered: u32,
+    /// Events that did not fit the state they met.
+    pub oddities: u32,
+    /// The newest of them, in words.
+    pub oddity: Option<String>,
+}
+
+impl BoardState {
+    /// Folds events in order over this state.
+    pub fn apply_all<'a>(&mut self, events: impl IntoIterator<Item = &'a Event>) {
+        for event in events {
+            self.apply(event);
+        }
+    }
+
+    /// Applies one event.
+    pub fn apply(&mut self, event: &Event) {
+        if event.at < self.at {
+            // A clock that went back changes nothing: sequence numbers order events.
+            self.odd("the clock went back", event);
+        }
+        self.head = Some((event.seq, event.hash));
+        self.at = self.at.max(event.at);
+        let fits = match &event.fact {
+            Fact::StreamOpened { ledger, .. } => {
+                self.ledger = Some(ledger.clone());
+                true
+            }
+            Fact::BoardCreated { records } => {
+                self.records.extend(records.clone());
+                true
+            }
+            Fact::RunStarted { .. } | Fact::RunResumed { .. } | Fact::RunStopped { .. } => {
+                self.apply_run(event)
+            }
+            Fact::PhaseVerdictGiven { .. } | Fact::OutputsCommitted { .. } => {
+                self.apply_phase(event)
+            }
+            Fact::AskAnswered { ask, answer } => self.answer(ask, answer),
+            Fact::LessonLearned { fingerprint, rung, worked, .. } => {
+                let lesson =
+                    self.lessons.entry(*fingerprint).or_default().entry(rung.clone()).or_default();
+                if *worked {
+                    lesson.worked += 1;
+                } else {
+                    lesson.failed += 1;
+                }
+                true
+            }
+            _ => self.apply_step(event),
+        };
+        if !fits {
+            self.odd("an event does not fit the state", event);
+        }
+    }
+
+    fn odd(&mut self, what: &str, event: &Event) {
+        self.oddities = self.oddities.saturating_add(1);
+        self.oddity = Some(format!("{what}: {} {}", event.seq, event.fact));
+    }
+
+    fn apply_run(&mut self, event: &Event) -> bool {
+        let owner = |o: &Owner| (o.host.clone(), o.pid, o.started.clone());
+        match (&event.fact, &event.scope.run) {
+            (Fact::RunStarted { seed, policy, owner: o, checks_only }, Some(id)) => {
+                for step in self.steps.values_mut() {
+                    step.new_run();
+                }
+                for ask in self.asks.iter_mut().filter(|a| a.answer.is_none()) {
+                    // A new run asks again if it must.
+                    ask.answer = Some("new run".to_owned());
+                }
+                self.run = Some(RunState {
+                    id: id.clone(),
+                    seed: *seed,
+                    policy: *policy,
+                    owner: owner(o),
+                    started: event.at,
+                    checks_only: *checks_only,
+                    stopped: None,
+                    recoveries: 0,
+                });
+                true
+            }
+            (Fact::RunResumed { policy, owner: o }, Some(id)) => match &mut self.run {
+                Some(run) if run.id == *id => {
+                    run.policy = *policy;
+                    run.owner = owner(o);
+                    run.stopped = None;
+                    true
+                }
+                _ => false,
+            },
+            (Fact::RunStopped { cause }, _) => match &mut self.run {
+                Some(run) => {
+                    run.stopped = Some(stop_word(cause));
+                    true
+                }
+                None => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn apply_phase(&mut self, event: &Event) -> bool {
+        let Some(id) = event.phase() else { return false };
+        let phase = self.phases.entry(id.clone()).or_default();
+        match &event.fact {
+            Fact::PhaseVerdictGiven { verdict, counts } => {
+                phase.verdict = Some((*verdict, event.seq));
+                phase.counts = *counts;
+                if !verdict.advances() {
+                    phase.commit = None;
+                }
+                true
+            }
+            Fact::OutputsCommitted { commit } => {
+                phase.commit = Some(commit.clone());
+                phase.verdict.is_some()
+            }
+            _ => false,
+        }
+    }
+
+    fn apply_step(&mut self, event: &Event) -> bool {
+        match &event.fact {
+            Fact::FailureDiagnosed { class, .. } => {
+                *self.failures_seen.entry(class.to_string()).or_default() += 1;
+            }
+            Fact::StepRecovered { .. } => self.recovered = self.recovered.saturating_add(1),
+            Fact::RecoveryStarted { .. } => {
+                if let Some(run) = &mut self.run {
+                    run.recoveries = run.recoveries.saturating_add(1);
+                }
+            }
+            Fact::AttemptFinished { records, .. } => self.records.extend(records.clone()),
+            Fact::AskRaised { ask, class, kind, tool, watch } => {
+                self.asks_raised = self.asks_raised.saturating_add(1);
+                self.asks.push(AskState {
+                    id: ask.clone(),
+                    seq: event.seq,
+                    class: class.clone(),
+                    kind: kind.clone(),
+                    tool: tool.clone(),
+                    watch: watch.clone(),
+                    step: event.step_key(),
+                    raised: event.at,
+                    answer: None,
+                });
+                if self.asks.len() > ASKS_KEPT_MAX
+                    && let Some(at) = self.asks.iter().position(|a| a.answer.is_some())
+                {
+                    self.asks.remove(at);
+                }
+            }
+            _ => {}
+        }
+        match event.step_key() {
+            Some(key) => self.steps.entry(key).or_default().apply(event),
+            // Facts without a step (notes, anchors, catches) change no step.
+            None => true,
+        }
+    }
+
+    fn answer(&mut self, ask: &AskId, answer: &str) -> bool {
+        let Some(state) = self.asks.iter_mut().find(|a| a.id == *ask) else { return false };
+        if state.answer.is_some() {
+            // The same answer twice is one answer.
+            return true;
+        }
+        state.answer = Some(answer.to_owned());
+        if let Some(step) = state.step.clone().and_then(|key| self.steps.get_mut(&key)) {
+            step.answered(answer);
+        }
+        true
+    }
+
+    /// Asks that wait for an answer, oldest first.
+    pub fn open_asks(&self) -> impl Iterator<Item = &AskState> {
+        self.asks.iter().filter(|a| a.answer.is_none())
+    }
+
+    /// The id that the next ask gets.
+    #[must_use]
+    pub fn next_ask_id(&self) -> String {
+        format!("a{}", self.asks_raised.saturating_add(1))
+    }
+
+    /// The run that was not stopped by itself, if there is one: it can be resumed.
+    #[must_use]
+    pub fn open_run(&self) -> Option<&RunState> {
+        self.run.as_ref().filter(|r| r.stopped.is_none())
+    }
+
+    /// Steps with an intent and no result.
+    pub fn open_intents(&self) -> impl Iterator<Item = (&StepKey, &StepState)> {
+        self.steps.iter().filter(|(_, s)| s.stage == Stage::Attempting)
+    }
+
+    /// The verdict on a phase that follows from the gates of these steps now, the commit step
+    /// left out. Pending while a step is undecided.
+    #[must_use]
+    pub fn verdict_of<'a>(&self, steps: impl IntoIterator<Item = &'a StepKey>) -> PhaseVerdict {
+        let mut gates: Vec<Gate> = Vec::new();
+        for key in steps.into_iter().filter(|k| k.step.as_str() != COMMIT_STEP) {
+            match self.steps.get(key).and_then(StepState::gate) {
+                Some(gate) => gates.push(gate),
+                None => return PhaseVerdict::Pending,
+            }
+        }
+        PhaseVerdict::of(gates)
+    }
+
+    /// Safety class of a step as planned.
+    #[must_use]
+    pub fn safety(&self, key: &StepKey) -> Option<Safety> {
+        self.steps.get(key)?.planned.as_ref().map(|p| p.safety)
+    }
+}
+
+/// The word of a stop cause.
+fn stop_word(cause: &StopCause) -> StopWord {
+    crate::event::word(cause).replace(' ', "_")
+}

@@ -1,0 +1,109 @@
+//! Small projections for lists: the catch log and statistics.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::event::{CatchLayer, Event, Fact};
+use crate::ids::{ClassId, Digest, Scope, Seq};
+use crate::time::Timestamp;
+
+/// One line of the catch log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Catch {
+    /// When.
+    pub at: Timestamp,
+    /// Position of the event.
+    pub seq: Seq,
+    /// Where the work stood.
+    pub scope: Scope,
+    /// Which layer found it.
+    pub layer: CatchLayer,
+    /// Its class.
+    pub class: ClassId,
+    /// Its identity.
+    pub fingerprint: Digest,
+    /// Position of the event that resolved it, once there is one.
+    pub resolved: Option<Seq>,
+}
+
+/// The catch log of a stream, oldest first.
+#[must_use]
+pub fn catches<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<Catch> {
+    let mut list: Vec<Catch> = Vec::new();
+    for event in events {
+        match &event.fact {
+            Fact::CatchRecorded { layer, class, fingerprint } => list.push(Catch {
+                at: event.at,
+                seq: event.seq,
+                scope: event.scope.clone(),
+                layer: *layer,
+                class: class.clone(),
+                fingerprint: *fingerprint,
+                resolved: None,
+            }),
+            Fact::StepRecovered { .. } | Fact::StepPassed { .. } => {
+                let key = event.step_key();
+                for open in list.iter_mut().filter(|c| c.resolved.is_none()) {
+                    let same = (&open.scope.phase, &open.scope.step)
+                        == (&event.scope.phase, &event.scope.step);
+                    if key.is_some() && same {
+                        open.resolved = Some(event.seq);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    list
+}
+
+/// Numbers over a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Statistics {
+    /// Events by name.
+    pub events: BTreeMap<String, u64>,
+    /// Failures by class.
+    pub failures: BTreeMap<String, u64>,
+    /// Recoveries that were proven, by class and rung.
+    pub recovered: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Milliseconds spent in attempts.
+    pub attempt_ms: u64,
+    /// Attempts.
+    pub attempts: u64,
+    /// Runs.
+    pub runs: u64,
+}
+
+impl Statistics {
+    /// Counts one event.
+    pub fn apply(&mut self, event: &Event) {
+        *self.events.entry(fact_name(&event.fact)).or_default() += 1;
+        match &event.fact {
+            Fact::FailureDiagnosed { class, .. } => {
+                *self.failures.entry(class.to_string()).or_default() += 1;
+            }
+            Fact::StepRecovered { class, rung, .. } => {
+                let by_rung = self.recovered.entry(class.to_string()).or_default();
+                *by_rung.entry(rung.clone()).or_default() += 1;
+            }
+            Fact::AttemptFinished { took_ms, .. } => {
+                self.attempts += 1;
+                self.attempt_ms = self.attempt_ms.saturating_add(*took_ms);
+            }
+            Fact::RunStarted { .. } => self.runs += 1,
+            _ => {}
+        }
+    }
+}
+
+/// The name of a fact as it stands in JSON.
+#[must_use]
+pub fn fact_name(fact: &Fact) -> String {
+    match serde_json::to_value(fact) {
+        Ok(serde_json::Value::Object(map)) => {
+            map.get("event").and_then(|v| v.as_str()).unwrap_or("unknown").to_owned()
+        }
+        _ => "unknown".to_owned(),
+    }
+}
