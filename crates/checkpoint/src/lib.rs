@@ -1,1 +1,6 @@
 //! The `checkpoint` crate of pcbflow.
+
+pub mod rows;
+pub mod signals;
+
+pub use rows::ROWS;
