@@ -51,7 +51,7 @@ pub(super) const GIT_2: Row = Row {
         ask: "Run the commands shown",
         resume: Resume::Retry,
         ask_kind: "run_commands",
-        tool: "git",
+        tool: "the history",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -95,7 +95,7 @@ pub(super) const GIT_3: Row = Row {
         ask: "Close other programs that use this project's history",
         resume: Resume::Retry,
         ask_kind: "close_programs",
-        tool: "git",
+        tool: "the history",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -142,7 +142,7 @@ pub(super) const GIT_6: Row = Row {
         ask: "Fix what your commit check reports",
         resume: Resume::Retry,
         ask_kind: "fix_commit_check",
-        tool: "git",
+        tool: "the history",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -207,7 +207,7 @@ pub(super) const GIT_7: Row = Row {
         ask: "Restore the project folder's history from a backup",
         resume: Resume::Watch(probes::HISTORY_SOUND),
         ask_kind: "restore_backup",
-        tool: "git",
+        tool: "the history",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,

@@ -120,7 +120,7 @@ pub(super) const GIT_4: Row = Row {
         ask: "Choose which version of the board to keep",
         resume: Resume::Watch(probes::MERGE_WHOLE),
         ask_kind: "choose_version",
-        tool: "git",
+        tool: "the history",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,

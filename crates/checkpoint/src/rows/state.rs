@@ -44,7 +44,7 @@ pub(super) const ST_1: Row = Row {
         ask: "",
         resume: Resume::Nothing,
         ask_kind: "nothing",
-        tool: "git",
+        tool: "the history",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -93,7 +93,7 @@ pub(super) const ST_2: Row = Row {
         ask: "",
         resume: Resume::Nothing,
         ask_kind: "nothing",
-        tool: "board project",
+        tool: "the project folder",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -178,7 +178,7 @@ pub(super) const ST_4: Row = Row {
         ask: "",
         resume: Resume::Nothing,
         ask_kind: "nothing",
-        tool: "board project",
+        tool: "the project folder",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -221,7 +221,7 @@ pub(super) const ST_5: Row = Row {
         ask: "",
         resume: Resume::Nothing,
         ask_kind: "nothing",
-        tool: "board project",
+        tool: "the project folder",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,

@@ -46,7 +46,7 @@ pub(super) const ENV_6: Row = Row {
         ask: "Run this phase on a supported system",
         resume: Resume::Retry,
         ask_kind: "change_computer",
-        tool: "computer",
+        tool: "the computer",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -104,7 +104,7 @@ pub(super) const ENV_7: Row = Row {
         ask: "Move the project to a folder with a short plain name",
         resume: Resume::Retry,
         ask_kind: "move_project",
-        tool: "project folder",
+        tool: "the project folder",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -153,7 +153,7 @@ pub(super) const ENV_8: Row = Row {
         ask: "Install {tool}",
         resume: Resume::Watch(probes::TOOL_USABLE),
         ask_kind: "install_tool",
-        tool: "command-line tool",
+        tool: "the computer",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -198,7 +198,7 @@ pub(super) const ENV_9: Row = Row {
         ask: "Run the install command shown",
         resume: Resume::Retry,
         ask_kind: "run_install",
-        tool: "project folder",
+        tool: "the project folder",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,

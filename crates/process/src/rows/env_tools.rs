@@ -193,7 +193,7 @@ pub(super) const ENV_5: Row = Row {
         ask: "Install the AI assistant and sign in to it",
         resume: Resume::Watch(probes::ASSISTANT_USABLE),
         ask_kind: "install_tool",
-        tool: "AI assistant",
+        tool: "the AI assistant",
     },
     recipe: Recipe {
         kind: RecipeKind::SmallProgram,

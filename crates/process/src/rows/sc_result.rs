@@ -33,7 +33,7 @@ pub(super) const SC_6: Row = Row {
         ask: "Check {step} in {tool}",
         resume: Resume::Retry,
         ask_kind: "check_step",
-        tool: "step",
+        tool: "the step's own tool",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -90,7 +90,7 @@ pub(super) const SC_7: Row = Row {
         ask: "Check {step} in {tool}",
         resume: Resume::Retry,
         ask_kind: "check_step",
-        tool: "step",
+        tool: "the step's own tool",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -140,7 +140,7 @@ pub(super) const SC_8: Row = Row {
         ask: "Delete the duplicates listed",
         resume: Resume::Retry,
         ask_kind: "delete_duplicates",
-        tool: "step",
+        tool: "the step's own tool",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,

@@ -71,7 +71,7 @@ pub(super) const SC_1: Row = Row {
         ask: "Check {step} in {tool}",
         resume: Resume::Retry,
         ask_kind: "check_step",
-        tool: "step",
+        tool: "the step's own tool",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -131,7 +131,7 @@ pub(super) const SC_2: Row = Row {
         ask: "Run the install command shown",
         resume: Resume::Retry,
         ask_kind: "run_install",
-        tool: "step",
+        tool: "the step's own tool",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -180,7 +180,7 @@ pub(super) const SC_3: Row = Row {
         ask: "Check that {tool} responds",
         resume: Resume::Retry,
         ask_kind: "check_tool",
-        tool: "step",
+        tool: "the step's own tool",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -224,7 +224,7 @@ pub(super) const SC_4: Row = Row {
         ask: "Check {step} in {tool}",
         resume: Resume::Retry,
         ask_kind: "check_step",
-        tool: "step",
+        tool: "the step's own tool",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
@@ -270,7 +270,7 @@ pub(super) const SC_5: Row = Row {
         ask: "Close other programs",
         resume: Resume::Retry,
         ask_kind: "free_memory",
-        tool: "computer",
+        tool: "the computer",
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
