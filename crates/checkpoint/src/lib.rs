@@ -1,6 +1,6 @@
 //! The `checkpoint` crate of pcbflow.
 
-pub mod rows;
-pub mod signals;
-
-pub use rows::ROWS;
+pub mod manifest;
+pub mod paths;
+pub mod workspace;
+pub mod yaml;
