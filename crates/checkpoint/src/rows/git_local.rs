@@ -46,7 +46,7 @@ pub(super) const GIT_2: Row = Row {
     },
     texts: Texts {
         what: "I can't save the results in the project's history.",
-        why: Some("git has no history here, no name for you, or not your folder."),
+        why: Some("There is no history here, no name for you, or the folder is not yours."),
         healed: "The results are in the history now.",
         ask: "Run the commands shown",
         resume: Resume::Retry,

@@ -114,8 +114,8 @@ pub(super) const GIT_4: Row = Row {
         probe: Some(probes::MERGE_WHOLE),
     },
     texts: Texts {
-        what: "Two versions of this project do not fit together.",
-        why: Some("Somebody else changed the same files."),
+        what: "The history holds two versions that do not fit together.",
+        why: Some("Someone else changed the same files."),
         healed: "Both versions are joined and checked.",
         ask: "Choose which version of the board to keep",
         resume: Resume::Watch(probes::MERGE_WHOLE),

@@ -26,3 +26,6 @@ pub const ROWS: &[Row] = &[
 
 /// Tools and layers that are git's.
 const GIT_TOOLS: &[&str] = &["git"];
+
+#[cfg(test)]
+mod tests;

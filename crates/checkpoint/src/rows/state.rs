@@ -122,7 +122,7 @@ pub(super) const ST_3: Row = Row {
         Rung::act(
             actions::UNVERIFY_AFFECTED,
             "affected verdicts become unverified, check again",
-            "I marked the affected checks to run again.",
+            "I set those checks to run again.",
         ),
         Rung { what: "live is behind or a passed phase is contradicted: ask", ..Rung::ask() },
     ],
@@ -130,8 +130,8 @@ pub(super) const ST_3: Row = Row {
     notify: Notify::IfExhausted,
     recheck: Recheck { what: "second comparison equal", probe: Some(probes::MANIFEST_EQUALS_LIVE) },
     texts: Texts {
-        what: "The board and the project record do not match.",
-        why: Some("One of them was changed without the other."),
+        what: "The board and the project record differ.",
+        why: Some("One was changed without the other."),
         healed: "Both say the same again.",
         ask: "Choose which to keep: the board in EasyEDA or the project record",
         resume: Resume::Watch(probes::MANIFEST_EQUALS_LIVE),

@@ -234,7 +234,7 @@ pub(super) const KI_8: Row = Row {
         Rung::act(
             actions::USE_OTHER_VERSION,
             "choose an installed version that reads it",
-            "I looked for a KiCad version here that can open it.",
+            "I looked for another KiCad version here.",
         ),
         Rung::act_with_go_ahead(
             actions::CONVERT_COPY,

@@ -42,7 +42,7 @@ pub(super) const KI_1: Row = Row {
     },
     texts: Texts {
         what: "I could not get the board out of EasyEDA.",
-        why: Some("EasyEDA gave me an empty board, or only part of it."),
+        why: Some("EasyEDA gave me no board, or half of it."),
         healed: "The board came out whole.",
         ask: "Place the remaining parts on the board in EasyEDA",
         resume: Resume::Retry,

@@ -24,3 +24,6 @@ const KICAD_PROGRAMS: &[&str] = &["kicad-cli", "kicad-cli-nightly", "kicad.kicad
 
 /// Tools and layers that are KiCad's.
 const KICAD_TOOLS: &[&str] = &["kicad", "kicad-cli", "kicad-cli-nightly", "pcbnew"];
+
+#[cfg(test)]
+mod tests;

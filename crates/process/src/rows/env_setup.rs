@@ -80,17 +80,13 @@ pub(super) const ENV_7: Row = Row {
         Rung::act(
             actions::PASS_AS_LIST,
             "argument vector, no shell",
-            "I passed the file names one by one.",
+            "I passed each name by itself.",
         ),
-        Rung::act(
-            actions::CANONICAL_PATH,
-            "expand and canonicalise",
-            "I wrote the folder out in full.",
-        ),
+        Rung::act(actions::CANONICAL_PATH, "expand and canonicalise", "I gave the whole name."),
         Rung::act(
             actions::SHORT_PLAIN_COPY,
             "once more from a short plain copy",
-            "I tried it on a copy with a short plain name.",
+            "I tried a copy with a short name.",
         ),
         Rung::ask(),
     ],
@@ -98,8 +94,8 @@ pub(super) const ENV_7: Row = Row {
     notify: Notify::IfExhausted,
     recheck: Recheck { what: "tool's own report names the file that was asked for", probe: None },
     texts: Texts {
-        what: "A tool could not read the name of this project's folder.",
-        why: Some("The name is too long, or has spaces or letters that the tool can't read."),
+        what: "A tool could not find this project's folder.",
+        why: Some("Its name is too long or has odd letters."),
         healed: "The tool found its files.",
         ask: "Move the project to a folder with a short plain name",
         resume: Resume::Retry,
@@ -136,7 +132,7 @@ pub(super) const ENV_8: Row = Row {
         Rung::act(
             actions::BUILT_IN_REPLACEMENT,
             "built-in replacement, where there is one",
-            "I tried to do its work myself.",
+            "I tried to do its work without it.",
         ),
         Rung::ask(),
     ],
@@ -192,8 +188,8 @@ pub(super) const ENV_9: Row = Row {
         probe: Some(probes::LOCK_EQUALS_INSTALLED),
     },
     texts: Texts {
-        what: "This project's own packages are not installed.",
-        why: Some("The list of the project names parts that are not on this computer."),
+        what: "Programs that this project needs are not installed.",
+        why: Some("The project's list names more than this computer has."),
         healed: "All of them are installed now.",
         ask: "Run the install command shown",
         resume: Resume::Retry,

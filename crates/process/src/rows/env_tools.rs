@@ -176,7 +176,7 @@ pub(super) const ENV_5: Row = Row {
         Rung::act(
             actions::USE_OTHER_ASSISTANT,
             "other configured assistant",
-            "I tried the other assistant that is set up.",
+            "I tried the other assistant.",
         ),
         Rung { what: "go on with all work that needs no assistant, and ask", ..Rung::ask() },
     ],
@@ -188,7 +188,7 @@ pub(super) const ENV_5: Row = Row {
     },
     texts: Texts {
         what: "I can't reach the AI assistant.",
-        why: Some("It is not on this computer, or nobody signed in to it yet."),
+        why: Some("It is not here, or nobody signed in to it yet."),
         healed: "An assistant answers now.",
         ask: "Install the AI assistant and sign in to it",
         resume: Resume::Watch(probes::ASSISTANT_USABLE),

@@ -51,3 +51,6 @@ const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "cmd", "powershell", "pws
 const HELPERS: &[&str] = &["git", "rsync", "robocopy", "cp", "xcopy"];
 /// Assistants and their editor.
 const ASSISTANTS: &[&str] = &["claude", "codex", "gemini", "opencode", "cursor-agent", "code"];
+
+#[cfg(test)]
+mod tests;

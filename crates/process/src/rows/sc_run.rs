@@ -126,7 +126,7 @@ pub(super) const SC_2: Row = Row {
     },
     texts: Texts {
         what: "I can't run the step {step}.",
-        why: Some("A program or package that it needs is not on this computer."),
+        why: Some("Something that it needs is not on this computer."),
         healed: "What was missing is installed now.",
         ask: "Run the install command shown",
         resume: Resume::Retry,
@@ -255,7 +255,7 @@ pub(super) const SC_5: Row = Row {
         Rung::act(
             actions::FRESH_WORKER,
             "save; new worker or tab between blocks",
-            "I started the step afresh.",
+            "I started the step from a clean state.",
         ),
         Rung::act(actions::HALVE_BATCH, "half the batch", "I did the work in smaller pieces."),
         Rung::ask(),

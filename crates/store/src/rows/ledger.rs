@@ -49,7 +49,7 @@ pub(super) const LG_1: Row = Row {
         Rung::act(
             actions::FREE_OWN_SPACE,
             "give up the reserved block and our own caches, nothing else",
-            "I gave back the space that I had kept for myself.",
+            "I gave back the space that I had kept.",
         ),
         Rung::act(
             actions::REOPEN_AND_CHECK,
@@ -101,7 +101,7 @@ pub(super) const LG_2: Row = Row {
         Rung::act(
             actions::COPY_ASIDE,
             "stop all writing; copy the file aside with its hash",
-            "I stopped and kept a copy of the record.",
+            "I kept a copy.",
         ),
         Rung::act(
             actions::FIND_BREAK,
@@ -120,8 +120,8 @@ pub(super) const LG_2: Row = Row {
         probe: Some(probes::CHAIN_AND_ANCHOR),
     },
     texts: Texts {
-        what: "The record of this project was changed or cut short.",
-        why: Some("It does not match what I noted in another place."),
+        what: "The project record was changed or cut short.",
+        why: Some("It does not match my notes."),
         healed: "The record is whole again.",
         ask: "Choose: restore the record from a backup, or go on from the last good step",
         resume: Resume::Watch(probes::CHAIN_AND_ANCHOR),
