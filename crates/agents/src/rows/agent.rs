@@ -221,7 +221,11 @@ pub const AG_4: Row = Row {
             "the same session once, with the validator's words",
             "I asked the AI assistant again.",
         ),
-        Rung::act("new-session", "a new session, once", "I started afresh with the AI assistant."),
+        Rung::act(
+            "new-session",
+            "a new session, once",
+            "I asked the AI assistant again in a new session.",
+        ),
         Rung::go_on(
             "without-answer",
             "a diagnosis: the raw failure goes on as unknown; else a failed cycle",
@@ -277,7 +281,7 @@ pub const AG_12: Row = Row {
         Rung::act(
             "new-session",
             "a new session once, told what happened",
-            "I started afresh with the AI assistant.",
+            "I asked the AI assistant again in a new session.",
         ),
         Rung::go_on(
             "failed-cycle",

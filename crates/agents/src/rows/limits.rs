@@ -28,7 +28,7 @@ pub const AG_8: Row = Row {
         probe: Some("decision-recorded"),
     },
     texts: Texts {
-        what: "The same fault came back after two new plans.",
+        what: "The same fault came back on this board after two new plans.",
         why: None,
         healed: "The fault is gone.",
         ask: "Decide how to go on with the failure shown",
@@ -142,8 +142,8 @@ pub const AG_11: Row = Row {
         probe: Some("decision-recorded"),
     },
     texts: Texts {
-        what: "This run has reached its limit of rounds or hours.",
-        why: Some("Each run has a limit so that it can't go on for ever."),
+        what: "The run on this board has reached its limit.",
+        why: Some("Each run may take only so many rounds and hours."),
         healed: "The run goes on with your word.",
         ask: "Decide whether the run may go on",
         resume: Resume::Watch("decision-recorded"),

@@ -89,13 +89,13 @@ pub const AG_6: Row = Row {
         Rung::act(
             "put-back",
             "put the whole attempt back, keep it as evidence; never take part of it",
-            "I put back everything that the AI assistant had changed.",
+            "I put back all that it had changed.",
         ),
         Rung::retry(
             "name-refused-paths",
             AT_ONCE,
             "once more, naming the refused paths",
-            "I asked it again and named the files it may not change.",
+            "I named those files and asked again.",
         ),
         Rung::ask(),
     ],
@@ -107,7 +107,7 @@ pub const AG_6: Row = Row {
     },
     texts: Texts {
         what: "The AI assistant wanted to change files it may not change.",
-        why: Some("The change it wants needs more files than I allow."),
+        why: Some("Its change needs more files than I allow."),
         healed: "It changed only the files it may change.",
         ask: "Decide whether the files listed may change",
         resume: Resume::Retry,

@@ -43,7 +43,7 @@ fn the_same_facts_of_another_layer_are_not_the_agents() {
         Signal::http(503, "/api/user"),
         Signal::spawn_not_found("kicad-cli"),
     ] {
-        let found = catalogue().diagnose(&seen("process/command", &[signal.clone()]));
+        let found = catalogue().diagnose(&seen("process/command", std::slice::from_ref(&signal)));
         assert_eq!(found.class.as_str(), UNKNOWN_ID, "{signal:?}");
     }
 }

@@ -138,3 +138,10 @@ fn agents_ask_before_anything_else_where_only_a_person_can_help() {
         assert_eq!(row.ladder.len(), 1, "{id} has no rung but the ask");
     }
 }
+
+#[test]
+fn every_text_keeps_the_rules() {
+    let faults: Vec<String> =
+        ROWS.iter().flat_map(pcbflow_humanize::lint_row).map(|fault| fault.to_string()).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

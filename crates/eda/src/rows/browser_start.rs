@@ -240,18 +240,18 @@ pub const BR_4: Row = Row {
         Rung::act(
             "parse-lock",
             "read which computer and process the lock names",
-            "I looked who holds the browser profile.",
+            "I looked who holds the profile.",
         ),
         Rung::act(
             "attach-to-owner",
             "owner alive here: attach if its port answers, else close it only if we started it",
-            "I tried to use the browser that is already open.",
+            "I tried the browser that is open.",
         ),
         Rung::act(
             "move-links-aside",
             "other computer or not a link, and no process here uses the folder: move the three \
              links aside, relaunch once",
-            "I moved the old lock aside and started the browser again.",
+            "I moved the old lock aside and tried again.",
         ),
         Rung::act("relaunch", "else relaunch once", "I started the browser again."),
         Rung::ask(),
@@ -299,7 +299,7 @@ pub const BR_10: Row = Row {
         Rung::act(
             "lasting-folder",
             "keep it in the lasting application folder",
-            "I moved the copy to a folder that stays.",
+            "I put the copy in a lasting folder.",
         ),
         Rung::act("click-login", "as BR-3", "I tried the login that EasyEDA had stored."),
         Rung::ask(),

@@ -300,21 +300,21 @@ pub const EDA_11: Row = Row {
     not_this: "an absent root (EDA-9), an optional method that this build never had, missing \
                enum names (literals are used)",
     ladder: &[
-        Rung::act("stop-writing", "stop before any write", "I stopped before I changed anything."),
+        Rung::act("stop-writing", "stop before any write", "I stopped before any change."),
         Rung::act(
             "known-alternates",
             "known alternates from the signature table",
-            "I tried the other ways that I know.",
+            "I tried other ways that I know.",
         ),
         Rung::act(
             "other-transport",
             "another configured way to reach the editor",
-            "I tried the other way to reach EasyEDA.",
+            "I tried another way in.",
         ),
         Rung::act_with_go_ahead(
             "repair-on-copy",
             "repair the script on a copy, prove it read-only first",
-            "I changed a copy of the script and checked it without changing the board.",
+            "I tested a new script on a copy.",
         ),
         Rung::ask(),
     ],
@@ -326,7 +326,7 @@ pub const EDA_11: Row = Row {
     },
     texts: Texts {
         what: "EasyEDA has changed and I don't know its new version yet.",
-        why: Some("An update of EasyEDA changed how it works with me."),
+        why: Some("An update changed how it works with me."),
         healed: "I found a way that works with the new version.",
         ask: "Install the newest release of this tool",
         resume: Resume::Retry,

@@ -56,13 +56,13 @@ pub const EDA_4: Row = Row {
         Rung::act(
             "resolve-by-name",
             "fresh project list, match by name",
-            "I looked for this board in your list of projects.",
+            "I looked for it by name.",
         ),
         Rung::retry(
             "with-new-id",
             AT_ONCE,
             "exactly one match: note the new id, once more",
-            "I tried once more with the project I found.",
+            "I tried once more with what I found.",
         ),
         Rung::ask(),
     ],
@@ -74,7 +74,7 @@ pub const EDA_4: Row = Row {
     },
     texts: Texts {
         what: "I could not find this board's project in EasyEDA.",
-        why: Some("It may have been moved or made anew."),
+        why: Some("It may have been moved."),
         healed: "I found the project.",
         ask: "Pick this board's project from the list",
         resume: Resume::Watch("project-picked"),

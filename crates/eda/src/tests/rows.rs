@@ -129,3 +129,10 @@ fn ladders_and_texts_keep_together() {
         assert_eq!(row.notify, Notify::Always, "{id}");
     }
 }
+
+#[test]
+fn every_text_keeps_the_rules() {
+    let faults: Vec<String> =
+        ROWS.iter().flat_map(pcbflow_humanize::lint_row).map(|fault| fault.to_string()).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
