@@ -61,3 +61,17 @@ pub(crate) fn run(program: &str, home: &Path, args: &[&str]) -> (Option<i32>, St
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     (out.status.code(), text(out.stdout), text(out.stderr))
 }
+
+/// Types and descriptions of all violations that a design-rule check finds.
+pub(crate) fn drc(program: &str, folder: &Path, board: &Path) -> Vec<(String, String)> {
+    let report = folder.join("report.json");
+    let (report_text, board_text) = (report.to_string_lossy(), board.to_string_lossy());
+    let args = ["pcb", "drc", "--format", "json", "--severity-all", "-o", &report_text, &board_text];
+    let (code, _, stderr) = run(program, folder, &args);
+    assert_eq!(code, Some(0), "{stderr}");
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    std::fs::remove_file(report).unwrap();
+    let text = |v: &serde_json::Value| v.as_str().unwrap().to_owned();
+    let all = json["violations"].as_array().unwrap();
+    all.iter().map(|v| (text(&v["type"]), text(&v["description"]))).collect()
+}

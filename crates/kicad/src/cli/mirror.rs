@@ -1,0 +1,176 @@
+//! A private copy of a project, in which every call works.
+//!
+//! The tool never runs in the engineer's folder: KiCad 10 writes `.kicad_prl` and a lock file into
+//! the project, and a canary rule must not stand in the engineer's rules file. What KiCad reads as
+//! the project (board, project, rules, sheets, tables) is **copied** under the same relative names;
+//! everything else (libraries, models, pictures) is **linked**, so that `${KIPRJMOD}/../lib` and
+//! `../common/x.kicad_sch` lead to the same things as in place. Measured: findings of a copy and
+//! of the project in place are equal on every board of the corpus, with KiCad 9 and 10.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Most entries of one folder that are linked into the copy.
+pub const ENTRIES_MAX: usize = 20_000;
+/// Most levels above the project's folder that are part of the copy.
+pub const LEVELS_UP_MAX: usize = 6;
+
+/// Why there is no private copy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MirrorError {
+    /// A file or link could not be made.
+    #[error("{path} can't be copied")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// A folder has more than [`ENTRIES_MAX`] entries.
+    #[error("{path} has more than {ENTRIES_MAX} entries")]
+    TooMany {
+        /// Which.
+        path: PathBuf,
+    },
+}
+
+/// A private copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mirror {
+    /// The project's folder in the copy.
+    pub folder: PathBuf,
+}
+
+impl Mirror {
+    /// Copies the project in `project` (with `files`, all absolute and canonical) below `into`,
+    /// `levels_up` folders of its surroundings included.
+    ///
+    /// # Errors
+    /// [`MirrorError`], with the file.
+    pub fn make(
+        project: &Path,
+        files: &BTreeSet<PathBuf>,
+        levels_up: usize,
+        into: &Path,
+    ) -> Result<Mirror, MirrorError> {
+        let top = project.ancestors().nth(levels_up.min(LEVELS_UP_MAX)).unwrap_or(project);
+        let mut needed: BTreeSet<PathBuf> =
+            files.iter().filter(|f| f.starts_with(top)).cloned().collect();
+        // So that the project's folder is a real folder even when nothing in it is copied.
+        needed.insert(project.join("."));
+        lay(top, into, project, &needed)?;
+        let inner = project.strip_prefix(top).unwrap_or(Path::new(""));
+        Ok(Mirror { folder: into.join(inner) })
+    }
+
+    /// A file of the project's folder in the copy.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Writes a file of the copy, in place of the link or copy that is there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.file(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        std::fs::write(path, bytes)
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> MirrorError + '_ {
+    move |source| MirrorError::Io { path: path.to_owned(), source }
+}
+
+fn lay(
+    from: &Path,
+    to: &Path,
+    project: &Path,
+    needed: &BTreeSet<PathBuf>,
+) -> Result<(), MirrorError> {
+    std::fs::create_dir_all(to).map_err(at(to))?;
+    for (count, entry) in std::fs::read_dir(from).map_err(at(from))?.enumerate() {
+        let entry = entry.map_err(at(from))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        if is_left_out(&name.to_string_lossy()) {
+            continue;
+        }
+        let target = to.join(&name);
+        if needed.contains(&path) {
+            copy(&path, &target)?;
+        } else if path.starts_with(project) && path == *project
+            || project.starts_with(&path)
+            || needed.iter().any(|n| n != &path && n.starts_with(&path))
+        {
+            // Copies are never laid into themselves.
+            if !to.starts_with(&path) {
+                lay(&path, &target, project, needed)?;
+            }
+        } else if count < ENTRIES_MAX {
+            link(&path, &target)?;
+        } else if from.starts_with(project) {
+            return Err(MirrorError::TooMany { path: from.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Locks, caches and autosaves of other programs; KiCad would write through a link to its own
+/// settings of the project (`.kicad_prl`).
+fn is_left_out(name: &str) -> bool {
+    name.starts_with("~") && name.ends_with(".lck")
+        || name.ends_with(".kicad_prl")
+        || name == "fp-info-cache"
+        || name.starts_with("_autosave-")
+        || name.ends_with("-backups")
+        || name == ".pcbflow"
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), MirrorError> {
+    std::fs::copy(from, to).map_err(at(from))?;
+    // A copy of a read-only file would be read-only, and the canary has to be written.
+    let mut rights = std::fs::metadata(to).map_err(at(to))?.permissions();
+    if rights.readonly() {
+        make_writable(&mut rights);
+        std::fs::set_permissions(to, rights).map_err(at(to))?;
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make_writable(rights: &mut std::fs::Permissions) {
+    use std::os::unix::fs::PermissionsExt as _;
+    rights.set_mode(rights.mode() | 0o600);
+}
+
+#[cfg(not(unix))]
+fn make_writable(rights: &mut std::fs::Permissions) {
+    rights.set_readonly(false);
+}
+
+#[cfg(unix)]
+fn link(from: &Path, to: &Path) -> Result<(), MirrorError> {
+    std::os::unix::fs::symlink(from, to).map_err(at(from))
+}
+
+/// Links need rights of their own on Windows, so the files are copied.
+#[cfg(not(unix))]
+fn link(from: &Path, to: &Path) -> Result<(), MirrorError> {
+    if from.is_dir() {
+        std::fs::create_dir_all(to).map_err(at(to))?;
+        for entry in std::fs::read_dir(from).map_err(at(from))? {
+            let entry = entry.map_err(at(from))?;
+            link(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        return Ok(());
+    }
+    copy(from, to)
+}

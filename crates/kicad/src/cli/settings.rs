@@ -1,0 +1,108 @@
+//! The settings folder that belongs to pcbflow, and the environment of every call.
+//!
+//! **Library tables.** Whether a footprint "matches its library copy" depends on which libraries
+//! the machine has: the same board gives 41 or 0 warnings. So pcbflow decides, and not the
+//! machine: without being asked, both global tables are **empty** (the project's own tables always
+//! count), which is the same for KiCad 9 and 10 and costs nothing. With `stock_libraries: true` in
+//! a step, KiCad's stock tables are used: in 10 by a row that names them (6 s more per call), in
+//! 9 by letting the tool copy them into an empty settings folder.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::find::Version;
+
+/// Which global library tables the tool sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Libraries {
+    /// None: only those of the project.
+    Project,
+    /// KiCad's own ones as well.
+    Stock,
+}
+
+impl Libraries {
+    /// Name of its settings folder, and word in the closure.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Libraries::Project => "plain",
+            Libraries::Stock => "stock",
+        }
+    }
+}
+
+/// The home folder of all calls, below the state folder.
+#[must_use]
+pub fn home(state_dir: &Path) -> PathBuf {
+    state_dir.join("kicad-home")
+}
+
+/// The environment of a call. `C.UTF-8` because other locales change the language of reports, and
+/// plain `C` can't open names that are not ASCII; UTC because KiCad 10 writes local times without
+/// a zone.
+#[must_use]
+pub fn environment(home: &Path, config: &Path, tmp: &Path) -> BTreeMap<String, String> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let fixed = |text: &str| text.to_owned();
+    BTreeMap::from([
+        (fixed("HOME"), text(home)),
+        (fixed("KICAD_CONFIG_HOME"), text(config)),
+        (fixed("XDG_CONFIG_HOME"), text(&home.join("config"))),
+        (fixed("XDG_CACHE_HOME"), text(&home.join("cache"))),
+        (fixed("LC_ALL"), fixed("C.UTF-8")),
+        (fixed("LANG"), fixed("C.UTF-8")),
+        (fixed("TZ"), fixed("UTC")),
+        (fixed("TMPDIR"), text(tmp)),
+    ])
+}
+
+/// Kinds of library tables: file name and first word.
+const TABLES: [(&str, &str); 2] =
+    [("fp-lib-table", "fp_lib_table"), ("sym-lib-table", "sym_lib_table")];
+
+/// Makes the settings folder for a version ready and gives its path (for `KICAD_CONFIG_HOME`).
+/// The second value says that the tool still has to copy its tables (KiCad 8 and 9).
+///
+/// # Errors
+/// What the system says when a folder or table can't be written.
+pub fn prepare(
+    state_dir: &Path,
+    version: Version,
+    libraries: Libraries,
+) -> io::Result<(PathBuf, bool)> {
+    let config = home(state_dir).join(libraries.word());
+    let folder = config.join(format!("{}.{}", version.major, version.minor));
+    std::fs::create_dir_all(&folder)?;
+    let mut copies = false;
+    for (file, word) in TABLES {
+        let path = folder.join(file);
+        match libraries {
+            Libraries::Project => keep(&path, &format!("({word} (version 7))\n"))?,
+            Libraries::Stock if version.major >= 10 => {
+                let uri = format!("${{KICAD{}_TEMPLATE_DIR}}/{file}", version.major);
+                keep(
+                    &path,
+                    &format!(
+                        "({word}\n  (version 7)\n  (lib (name \"KiCad\") (type \"Table\") (uri \"{uri}\") (options \"\") (descr \"\")))\n"
+                    ),
+                )?;
+            }
+            Libraries::Stock => copies |= file == "fp-lib-table" && !path.exists(),
+        }
+    }
+    Ok((config, copies))
+}
+
+/// Writes a small file unless it has this text already.
+fn keep(path: &Path, text: &str) -> io::Result<()> {
+    if std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes()) {
+        return Ok(());
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    io::Write::write_all(&mut file, text.as_bytes())?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
