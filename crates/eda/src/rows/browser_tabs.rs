@@ -5,7 +5,9 @@ use pcbflow_core::row::{
     BUDGET, Notify, Recheck, Resume, Row, RowBudget, Rung, Severity, Texts, Waits,
 };
 
-use super::{BROWSER, DEADLINE, FORBIDDEN, LATER, OF_THE_EDITOR, UNAUTHORIZED, diagnosis_only};
+use super::{
+    BROWSER, DEADLINE, ELSEWHERE, FORBIDDEN, LATER, OF_THE_EDITOR, UNAUTHORIZED, diagnosis_only,
+};
 use crate::signals;
 
 const TWO_WINDOWS: Pattern =
@@ -48,8 +50,11 @@ pub const BR_5: Row = Row {
         Matcher::new(&[Pattern::dom(signals::LOCK_BANNER)]).unless(&[OWN_TAB_JUST_CLOSED]),
         // Our own old tab lets go within a second: the first rung waits that out.
         Matcher::new(&[OWN_TAB_JUST_CLOSED, Pattern::dom(signals::LOCK_BANNER)]).confidence(60),
+        Matcher::new(&[Pattern::words(&["edit lock", "edit-lock", "lock banner"])])
+            .unless(&[ELSEWHERE])
+            .confidence(50),
         Matcher::new(&[
-            Pattern::words(&["edit lock", "edit-lock", "open in another window", "lock banner"]),
+            Pattern::words(&["open in another window", "opened in another window"]),
             OF_THE_EDITOR,
         ])
         .confidence(60),

@@ -104,9 +104,12 @@ pub const EDA_10: Row = Row {
             "failed to get component uuid",
             "no part found for",
             "no such part",
-            "lcsc part not found",
+            "part not found",
         ])])
-        .unless(&[ELSEWHERE, Pattern::words(&["401", "403", "429", "too many", "react"])])
+        .unless(&[
+            ELSEWHERE,
+            Pattern::words(&["401", "403", "429", "too many", "react", "counterpart"]),
+        ])
         .confidence(60),
     ],
     not_this: "throttle, lost login or server fault in the same window; a first hit taken as a \

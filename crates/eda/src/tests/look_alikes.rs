@@ -57,6 +57,8 @@ fn nets_and_footprints_without_a_match_are_no_parts() {
         "No match for footprint R_0402",
         "net VCC not found",
         "symbol not found in library",
+        "footprint not found",
+        "counterpart not found",
         "part of the net was not found",
         "ReactError: Component not found",
     ] {

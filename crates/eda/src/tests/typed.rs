@@ -187,7 +187,9 @@ fn pasted_words() {
         ("BR-2", "DevTools remote debugging requires a non-default data directory."),
         ("BR-4", "Failed to create /p/SingletonLock: File exists (17)"),
         ("BR-4", "The profile appears to be in use by another Chromium process (42)"),
-        ("BR-5", "EasyEDA shows an edit lock"),
+        ("BR-5", "edit lock: two windows"),
+        ("BR-5", "This EasyEDA project is open in another window"),
+        ("EDA-10", "Part not found: C12345"),
         ("BR-6", "Target crashed"),
         ("BR-8", "Protocol error (Page.foo): 'Page.foo' wasn't found"),
     ] {
