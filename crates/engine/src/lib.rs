@@ -1,1 +1,26 @@
-//! The `engine` crate of pcbflow.
+//! Drives boards: attempts with deadlines, ladders, rechecks, parallel steps, claims and resume.
+//!
+//! The engine sees only the ports of `core`; ledger, clock and subsystems reach it as trait
+//! objects. It carries out what `core::policy::decide` says and records everything before and
+//! after. Entry point: [`run_board`].
+//!
+//! **Invariants.** No attempt starts before its intent is durable. No sleep goes past a recorded
+//! wake time. No cure is believed without a check that is not the action. A waiting result is
+//! lost in a crash only if its step may be repeated freely.
+
+mod act;
+mod claim;
+mod clock;
+mod closure;
+mod dispatcher;
+mod journal;
+pub mod plan;
+mod run;
+mod setup;
+pub mod status;
+
+pub use claim::Claim;
+pub use clock::SystemClock;
+pub use journal::{Journal, fold_board};
+pub use run::run_board;
+pub use setup::{BoardSetup, EngineError, Host, Parts, RunOptions, RunReport, StepReport};

@@ -52,6 +52,8 @@ pub struct PhaseState {
     pub counts: Counts,
     /// Commit of its outputs, if they were committed after that verdict.
     pub commit: Option<String>,
+    /// The last commit of its outputs, whatever came after.
+    pub last_commit: Option<String>,
 }
 
 impl PhaseState {
@@ -224,13 +226,12 @@ impl BoardState {
             Fact::PhaseVerdictGiven { verdict, counts } => {
                 phase.verdict = Some((*verdict, event.seq));
                 phase.counts = *counts;
-                if !verdict.advances() {
-                    phase.commit = None;
-                }
+                phase.commit = None;
                 true
             }
             Fact::OutputsCommitted { commit } => {
                 phase.commit = Some(commit.clone());
+                phase.last_commit = Some(commit.clone());
                 phase.verdict.is_some()
             }
             _ => false,
