@@ -107,7 +107,7 @@ stored_enum!(
     3 Recover { rung: Text<'a> }
     4 Probe { rung: Text<'a>, probe: Text<'a> }
     5 Finish { gate: Code }
-    6 Ask { kind: Text<'a>, tool: Text<'a>, watch: Option<Text<'a>> }
+    6 Ask { class: Text<'a>, kind: Text<'a>, tool: Text<'a>, watch: Option<Text<'a>> }
     7 LeaveUnverified {}
     8 TryLater {}
 );

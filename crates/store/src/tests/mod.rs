@@ -1,0 +1,3 @@
+//! Suites of the store.
+
+mod basic;
