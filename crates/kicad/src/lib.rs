@@ -1,6 +1,8 @@
 //! The `kicad` crate of pcbflow: KiCad's files and, later, its command line.
 
+pub mod cli;
 pub mod file;
+pub mod report;
 pub mod rows;
 pub mod sexpr;
 pub mod signals;

@@ -57,10 +57,8 @@ impl Mirror {
         into: &Path,
     ) -> Result<Mirror, MirrorError> {
         let top = project.ancestors().nth(levels_up.min(LEVELS_UP_MAX)).unwrap_or(project);
-        let mut needed: BTreeSet<PathBuf> =
+        let needed: BTreeSet<PathBuf> =
             files.iter().filter(|f| f.starts_with(top)).cloned().collect();
-        // So that the project's folder is a real folder even when nothing in it is copied.
-        needed.insert(project.join("."));
         lay(top, into, project, &needed)?;
         let inner = project.strip_prefix(top).unwrap_or(Path::new(""));
         Ok(Mirror { folder: into.join(inner) })
@@ -106,14 +104,8 @@ fn lay(
         let target = to.join(&name);
         if needed.contains(&path) {
             copy(&path, &target)?;
-        } else if path.starts_with(project) && path == *project
-            || project.starts_with(&path)
-            || needed.iter().any(|n| n != &path && n.starts_with(&path))
-        {
-            // Copies are never laid into themselves.
-            if !to.starts_with(&path) {
-                lay(&path, &target, project, needed)?;
-            }
+        } else if project.starts_with(&path) || needed.iter().any(|n| n.starts_with(&path)) {
+            lay(&path, &target, project, needed)?;
         } else if count < ENTRIES_MAX {
             link(&path, &target)?;
         } else if from.starts_with(project) {

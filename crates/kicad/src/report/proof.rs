@@ -1,0 +1,182 @@
+//! Is the file in the fresh folder really this run's report on our board?
+
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use pcbflow_core::evidence::{Signal, Source};
+
+use super::{REPORT_BYTES_MAX, Report};
+use crate::signals;
+
+/// Which lists a report must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lists {
+    /// Those of `pcb drc`.
+    Drc,
+    /// Those of `sch erc`.
+    Erc,
+}
+
+/// A report that was proven, with its bytes.
+#[derive(Debug, Clone)]
+pub struct Proven {
+    /// The report.
+    pub report: Report,
+    /// The file's bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Seconds that a report may seem older than the start of its run; the tool writes whole seconds.
+const DATE_SLACK_S: i64 = 1;
+
+fn seen(code: &'static str, text: &str) -> Signal {
+    Signal::new(Source::Report, code).text(text)
+}
+
+/// Reads the report at `path` and proves it: there, not empty, whole JSON with its lists, about
+/// the file named `source`, not older than `started` (seconds since 1970), and in agreement with
+/// the exit status.
+///
+/// # Errors
+/// The signal that says what is missing from the proof.
+pub fn prove(
+    path: &Path,
+    lists: Lists,
+    source: &str,
+    started: i64,
+    exit: Option<i32>,
+) -> Result<Proven, Signal> {
+    let bytes = read(path)?;
+    let report: Report = serde_json::from_slice(&bytes)
+        .map_err(|e| seen(signals::REPORT_UNREADABLE, &e.to_string()))?;
+    let complete = match lists {
+        Lists::Drc => {
+            report.violations.is_some()
+                && report.unconnected_items.is_some()
+                && report.schematic_parity.is_some()
+        }
+        Lists::Erc => report.sheets.as_ref().is_some_and(|sheets| !sheets.is_empty()),
+    };
+    if !complete {
+        return Err(seen(signals::REPORT_UNREADABLE, "a list is missing"));
+    }
+    if report.coordinate_units != "mm" {
+        return Err(seen(signals::REPORT_UNREADABLE, "it is not in millimetres"));
+    }
+    if report.source != source {
+        return Err(seen(signals::REPORT_OTHER_BOARD, &report.source));
+    }
+    match date_seconds(&report.date) {
+        None => return Err(seen(signals::REPORT_UNREADABLE, "its date is none")),
+        Some(date) if date + DATE_SLACK_S < started => {
+            return Err(seen(signals::REPORT_STALE, &report.date));
+        }
+        Some(_) => {}
+    }
+    agree(&report, exit)?;
+    Ok(Proven { report, bytes })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Signal> {
+    let fault = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => seen(signals::REPORT_MISSING, ""),
+        _ => seen(signals::REPORT_UNREADABLE, &error.to_string()),
+    };
+    let file = std::fs::File::open(path).map_err(fault)?;
+    let mut bytes = Vec::new();
+    file.take(REPORT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(fault)?;
+    match bytes.len() as u64 {
+        0 => Err(seen(signals::REPORT_EMPTY, "")),
+        n if n > REPORT_BYTES_MAX => Err(seen(signals::REPORT_UNREADABLE, "it is too large")),
+        _ => Ok(bytes),
+    }
+}
+
+/// Status 5 says that there are violations, excluded ones included; 0 that there are none.
+fn agree(report: &Report, exit: Option<i32>) -> Result<(), Signal> {
+    let any = report.entries().next().is_some();
+    match exit {
+        Some(0) if any => Err(seen(signals::REPORT_CONTRADICTS_EXIT, "status 0 with findings")),
+        Some(5) if !any => Err(seen(signals::REPORT_CONTRADICTS_EXIT, "status 5, no finding")),
+        _ => Ok(()),
+    }
+}
+
+/// `2026-11-30T18:30:04+0000` (KiCad 9) or the same without a zone (10, which runs with UTC as its
+/// local time), as seconds since 1970.
+#[must_use]
+pub fn date_seconds(text: &str) -> Option<i64> {
+    let field = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
+    let (year, month, day) = (field(0, 4)?, field(5, 7)?, field(8, 10)?);
+    let (hour, minute, second) = (field(11, 13)?, field(14, 16)?, field(17, 19)?);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 {
+        return None;
+    }
+    let offset = match text.get(19..)? {
+        "" | "Z" => 0,
+        zone => {
+            let sign = if zone.starts_with('-') { -1 } else { 1 };
+            let digits: String = zone.chars().filter(char::is_ascii_digit).collect();
+            let hours: i64 = digits.get(0..2)?.parse().ok()?;
+            let minutes: i64 = digits.get(2..4)?.parse().ok()?;
+            sign * (hours * 3600 + minutes * 60)
+        }
+    };
+    let days = days_since_1970(year, month, day);
+    Some(days * 86_400 + hour * 3600 + minute * 60 + second - offset)
+}
+
+/// Days of the civil calendar, counted in eras of 400 years that begin in March.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        assert_eq!(date_seconds("1970-01-01T00:00:00+0000"), Some(0));
+        assert_eq!(date_seconds("2026-11-30T20:35:17+0000"), Some(1_796_070_917));
+        assert_eq!(date_seconds("2026-11-30T20:35:17"), Some(1_796_070_917));
+        assert_eq!(date_seconds("2026-11-30T22:35:17+0200"), Some(1_796_070_917));
+        assert_eq!(date_seconds("2024-02-29T00:00:00Z"), Some(1_709_164_800));
+        for bad in ["", "yesterday", "2026-13-01T00:00:00", "2026-11-30"] {
+            assert_eq!(date_seconds(bad), None, "{bad}");
+        }
+    }
+
+    fn code(text: &str, source: &str, started: i64, exit: i32) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.json");
+        std::fs::write(&path, text).unwrap();
+        match prove(&path, Lists::Drc, source, started, Some(exit)) {
+            Ok(_) => String::new(),
+            Err(signal) => signal.code,
+        }
+    }
+
+    #[test]
+    fn each_lack_of_proof_has_its_code() {
+        let good = r#"{"source":"a.kicad_pcb","date":"2026-11-30T20:35:17+0000","coordinate_units":"mm",
+            "violations":[],"unconnected_items":[],"schematic_parity":[]}"#;
+        let at = 1_796_070_917;
+        assert_eq!(code(good, "a.kicad_pcb", at, 0), "");
+        assert_eq!(code("", "a.kicad_pcb", at, 0), signals::REPORT_EMPTY);
+        assert_eq!(code(&good[..90], "a.kicad_pcb", at, 0), signals::REPORT_UNREADABLE);
+        assert_eq!(
+            code(&good.replace("schematic_parity", "x"), "a.kicad_pcb", at, 0),
+            signals::REPORT_UNREADABLE
+        );
+        assert_eq!(code(good, "b.kicad_pcb", at, 0), signals::REPORT_OTHER_BOARD);
+        assert_eq!(code(good, "a.kicad_pcb", at + 60, 0), signals::REPORT_STALE);
+        assert_eq!(code(good, "a.kicad_pcb", at, 5), signals::REPORT_CONTRADICTS_EXIT);
+        let gone = prove(Path::new("/nowhere/r.json"), Lists::Drc, "a", 0, None).unwrap_err();
+        assert_eq!(gone.code, signals::REPORT_MISSING);
+    }
+}
