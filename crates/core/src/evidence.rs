@@ -179,6 +179,8 @@ pub mod codes {
     pub const EXCEPTION: &str = "exception";
     /// A module that could not be imported; the text names it.
     pub const MODULE_NOT_FOUND: &str = "module_not_found";
+    /// `Retry-After` of the other side; the number is seconds.
+    pub const RETRY_AFTER: &str = "http.retry_after";
     /// Standard output.
     pub const STDOUT: &str = "stdout";
     /// Standard error.

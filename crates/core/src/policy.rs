@@ -15,7 +15,7 @@ use crate::evidence::Source;
 use crate::ids::{AttemptNo, ClassId, Digest, StepKey};
 use crate::manifest::Safety;
 use crate::projection::{BoardState, FailureState, Lesson, Seen, Stage, StepState};
-use crate::row::{Autonomy, Resume, Row, Rung, RungKind, Waits};
+use crate::row::{Autonomy, Available, Resume, Row, Rung, RungKind, Waits};
 use crate::time::Timestamp;
 
 /// Hard cap: attempts of one step in one run, or since a person's answer.
@@ -358,6 +358,8 @@ impl Case<'_> {
             // Words alone never pick an action.
             RungKind::Act if failure.trust == Source::Text || unknown => None,
             RungKind::Act if rung.autonomy == Autonomy::Person => None,
+            // The action comes with a later release: the ladder goes on without it.
+            RungKind::Act if row.available != Available::Now => None,
             RungKind::Act if rung.autonomy == Autonomy::GoAhead => self.go_ahead(row, rung),
             RungKind::Act => decide(
                 Decision::Recover { rung: rung.id.to_owned() },

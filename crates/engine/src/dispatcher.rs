@@ -492,9 +492,10 @@ impl<'a> Dispatcher<'a> {
         let retry_after_ms = evidence
             .signals
             .iter()
-            .find(|s| s.code == "retry_after_ms")
+            .find(|s| s.code == codes::RETRY_AFTER)
             .and_then(|s| s.number)
-            .and_then(|n| u64::try_from(n).ok());
+            .and_then(|seconds| u64::try_from(seconds).ok())
+            .map(|seconds| seconds.saturating_mul(1000));
         let scope = self.journal.scope(Some(key));
         let mut events = Vec::new();
         let state = self.journal.state().steps.get(key);
