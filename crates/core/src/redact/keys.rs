@@ -139,9 +139,22 @@ fn ends_with(words: &[String], end: &[&str]) -> bool {
         && words.iter().skip(words.len() - end.len()).zip(end).all(|(a, b)| a == b)
 }
 
+/// Whether a name ends with the last two letters of some entry; spares parting all others.
+fn may_end(key: &str) -> bool {
+    const LAST: &[&[u8; 2]] = &[
+        b"rd", b"wd", b"de", b"ss", b"et", b"ts", b"ey", b"en", b"id", b"al", b"ls", b"ds", b"wt",
+        b"tp", b"sh", b"se", b"at", b"ng", b"on", b"ie", b"e2", b"te", b"es", b"th",
+    ];
+    let two = key.len().checked_sub(2).and_then(|at| key.as_bytes().get(at..));
+    two.is_some_and(|two| LAST.iter().any(|last| last.eq_ignore_ascii_case(two)))
+}
+
 /// What a name says about its value; `None` when it is harmless.
 pub(super) fn kind(key: &str) -> Option<KeyKind> {
     if key.is_empty() || key.len() > KEY_BYTES_MAX {
+        return None;
+    }
+    if !may_end(key) {
         return None;
     }
     let words = words(key);

@@ -213,10 +213,9 @@ impl Scan<'_> {
     fn code(&self, value: usize, bare: bool) -> Option<Hit> {
         let quote = usize::from(matches!(self.byte(value), Some(b'"' | b'\'')));
         let from = value + quote;
-        let len = self.count(from, usize::MAX, |b| {
-            !b.is_ascii_whitespace() && !b"&#\"'<>`\\,;)]}".contains(&b)
-        });
-        let seen = self.bytes.get(from..from + len.min(VALUE_LOOK_BYTES_MAX))?;
+        let part = |b: u8| !b.is_ascii_whitespace() && !b"&#\"'<>`\\,;)]}".contains(&b);
+        let len = self.count(from, VALUE_LOOK_BYTES_MAX, part);
+        let seen = self.bytes.get(from..from + len)?;
         let digits = seen.iter().all(u8::is_ascii_digit);
         let machine =
             seen.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_')
@@ -235,7 +234,7 @@ impl Scan<'_> {
         if harmless || seen.starts_with(b"[redacted") {
             return None;
         }
-        Hit::mask(from, from + len)
+        Hit::mask(from, from + self.count(from, usize::MAX, part))
     }
 
     /// `name: value`.
@@ -306,16 +305,19 @@ impl Scan<'_> {
                 None => self.count(from, usize::MAX, |b| b != b'\n' && b != b'\r'),
             }
         } else {
-            self.plain_end(from, colon)
+            // The front decides; only what is masked is passed to its end.
+            let front = self.plain_end(from, colon, VALUE_LOOK_BYTES_MAX);
+            self.judged(from, front, kind)?;
+            self.plain_end(from, colon, usize::MAX)
         };
         self.judged(from, to, kind)
     }
 
     /// End of a value without quotes: white space, a quote, or a separator that another name
     /// follows. Closing marks at its end are not part of it.
-    fn plain_end(&self, from: usize, colon: bool) -> usize {
+    fn plain_end(&self, from: usize, colon: bool, bytes_max: usize) -> usize {
         let mut at = from;
-        while let Some(b) = self.byte(at) {
+        while let Some(b) = self.byte(at).filter(|_| at - from < bytes_max) {
             let separates = matches!(b, b'&' | b',' | b';') && self.name_follows(at + 1);
             if b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<') || separates {
                 break;
@@ -345,18 +347,21 @@ impl Scan<'_> {
             &[b"true", b"false", b"null", b"none", b"nil", b"undefined", b"yes", b"no", b"***"];
         let value = self.bytes.get(from..to)?;
         let seen = value.get(..value.len().min(VALUE_LOOK_BYTES_MAX))?;
+        let short = value.len() < VALUE_LOOK_BYTES_MAX;
         let rest = seen.strip_prefix(MASK.as_bytes()).or(seen.strip_prefix(b"[redacted"));
-        let masked = rest.is_some_and(|r| !r.iter().any(u8::is_ascii_alphanumeric));
+        let masked = short && rest.is_some_and(|r| !r.iter().any(u8::is_ascii_alphanumeric));
         let bare = seen.strip_suffix(b",").unwrap_or(seen);
         let nothing = NOTHING.iter().any(|n| n.eq_ignore_ascii_case(bare));
-        let marks = !seen.iter().any(|b| b.is_ascii_alphanumeric() || *b >= 0x80);
+        let marks = short && !seen.iter().any(|b| b.is_ascii_alphanumeric() || *b >= 0x80);
         if masked || nothing || marks {
             return None;
         }
         let digits = seen.iter().filter(|b| b.is_ascii_digit()).count();
         let weak = match kind {
             KeyKind::Weak => {
-                value.len() < 6 || (digits == 0 && value.len() < 20) || seen.contains(&b'(')
+                value.len() < 6
+                    || (digits == 0 && value.len() < 20)
+                    || (short && seen.contains(&b'('))
             }
             _ => false,
         };
@@ -365,6 +370,10 @@ impl Scan<'_> {
 
     /// A list of cookies, brackets included.
     fn list(&self, from: usize) -> Option<Hit> {
+        let front = self.bytes.get(from..self.bytes.len().min(from + VALUE_LOOK_BYTES_MAX))?;
+        if !front.contains(&b'"') {
+            return None;
+        }
         let (mut depth, mut at, mut inside) = (0_usize, from, false);
         let end = self.bytes.len().min(from + COOKIES_BYTES_MAX);
         while at < end {
@@ -384,7 +393,7 @@ impl Scan<'_> {
         while !self.text.is_char_boundary(to) {
             to += 1;
         }
-        let named = self.bytes.get(from..to)?.iter().any(|b| *b == b'"' || *b == b'\'');
+        let named = self.bytes.get(from..to)?.contains(&b'"');
         if named { Hit::mask(from, to) } else { None }
     }
 

@@ -4,7 +4,7 @@
 const PLAIN_RUN_BYTES_MIN: usize = 32;
 
 /// Most bytes of a value that are looked at to judge its form.
-const LOOK_BYTES_MAX: usize = 4096;
+const LOOK_BYTES_MAX: usize = 256;
 
 /// Characters that a token may have after its prefix.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,9 +109,10 @@ fn vendor(bytes: &[u8]) -> Option<usize> {
             return None;
         }
         let rest = bytes.get(prefix.len()..)?;
-        let n = run(rest, *set);
-        let ok = n >= *fewest && (!digit || rest.iter().take(n).any(u8::is_ascii_digit));
-        ok.then_some(prefix.len() + n)
+        let front = rest.get(..rest.len().min(LOOK_BYTES_MAX))?;
+        let n = run(front, *set);
+        let ok = n >= *fewest && (!digit || front.iter().take(n).any(u8::is_ascii_digit));
+        ok.then(|| prefix.len() + run(rest, *set))
     })
 }
 
@@ -128,6 +129,7 @@ fn jwt(bytes: &[u8], offset: usize, no_jwt_before: &mut usize) -> Option<usize> 
     }
     let second = run(rest.get(1..)?, Set::Dash);
     if second < 5 {
+        *no_jwt_before = offset + first;
         return None;
     }
     let mut len = first + 1 + second;
