@@ -50,6 +50,10 @@ codes! {
     Report ASSISTANT_NO_ACCOUNT = "process.assistant_no_account";
     /// The assistant had been signed in before; look-alike of ENV-5 (AG-2).
     Report ASSISTANT_SIGNED_IN_EARLIER = "process.assistant_signed_in_earlier";
+    /// Status 126 or 127, and the shell says that the program or its interpreter is made for
+    /// another system (format error, bad interpreter); the text is the program. Never for a
+    /// script that only lacks the right to run.
+    Exit FORMAT_OF_OTHER_SYSTEM = "process.format_of_other_system";
     /// The file that a tool says it opened is not the argument we gave it; the text is the name
     /// the tool used.
     Own ARGUMENT_DIFFERS = "process.argument_differs";
@@ -78,8 +82,9 @@ codes! {
     Own MEMORY_RISING = "process.memory_rising";
     /// The system's record says that it ended the child for lack of memory; beside the signal.
     Exit OUT_OF_MEMORY_RECORD = "process.out_of_memory_record";
-    /// A page crashed with the status for lack of memory. Emitted by whoever drives the page.
-    Cdp CRASHED_OUT_OF_MEMORY = "process.crashed_out_of_memory";
+    /// A page crashed; the text is the status that came with it. Emitted by whoever drives the
+    /// page, under the name it has there.
+    Cdp TARGET_CRASHED = "cdp.target_crashed";
     /// A write of a step answered undefined or false.
     Report WRITE_NOT_TAKEN = "process.write_not_taken";
     /// The step's condition does not hold on a fresh read; the text names it.

@@ -19,10 +19,16 @@ pub(super) const ENV_6: Row = Row {
     matchers: &[
         Matcher::new(&[Pattern::own(codes::WRONG_SYSTEM)]),
         Matcher::new(&[Pattern::not_found(SHELLS)]),
-        Matcher::new(&[Pattern::exit(126), Pattern::words(OTHER_FORMAT)]),
-        Matcher::new(&[Pattern::exit(127), Pattern::words(&["bad interpreter"])]),
-        Matcher::new(&[Pattern::exit(126), Pattern::words(&["bad interpreter"])]),
+        Matcher::new(&[
+            Pattern::exit(126),
+            Pattern::is(Source::Exit, signals::FORMAT_OF_OTHER_SYSTEM),
+        ]),
+        Matcher::new(&[
+            Pattern::exit(127),
+            Pattern::is(Source::Exit, signals::FORMAT_OF_OTHER_SYSTEM),
+        ]),
         Matcher::new(&[Pattern::is(Source::Exit, codes::SPAWN_FAILED).has(OTHER_FORMAT)]),
+        Matcher::new(&[Pattern::words(OTHER_FORMAT)]).confidence(60),
     ],
     not_this: "missing package (SC-2); bad path (ENV-7); a script without the right to run, which ends with 126 as well",
     ladder: &[

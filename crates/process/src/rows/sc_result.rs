@@ -37,7 +37,7 @@ pub(super) const SC_6: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a real idempotent script that fails each time, until the budget of the run is used",
+        how: "real git meets a lock that a living process holds for good, with a budget of two attempts",
     },
     available: Available::Now,
     passing: false,

@@ -12,6 +12,9 @@ use crate::signals;
 /// Longest second deadline: 30 minutes.
 const DEADLINE_MS_MAX: u64 = 1_800_000;
 
+/// The browser's words in the status of a crash.
+const OUT_OF_MEMORY: &[&str] = &["oom", "out of memory", "out-of-memory"];
+
 const REPAIR: Rung = Rung::act(
     actions::REPAIR_SCRIPT,
     "script ours to change: repair loop",
@@ -43,6 +46,7 @@ pub(super) const SC_1: Row = Row {
                 Pattern::is(Source::Dom, ""),
                 Pattern::is(Source::File, ""),
                 Pattern::is(Source::Text, ""),
+                Pattern::exit(127),
             ])
             .confidence(50),
         Matcher::new(&[Pattern::is(Source::Exit, codes::SPAWN_DENIED)]),
@@ -244,11 +248,17 @@ pub(super) const SC_5: Row = Row {
         Matcher::new(&[Pattern::own(signals::MEMORY_RISING)])
             .unless(&[Pattern::own(signals::STOPPED_BY_PERSON)]),
         Matcher::new(&[
-            Pattern::is(Source::Exit, codes::SIGNAL),
+            Pattern::is(Source::Exit, codes::SIGNAL).num(NumberTest::Is(9)),
             Pattern::is(Source::Exit, signals::OUT_OF_MEMORY_RECORD),
         ])
         .unless(&[Pattern::own(signals::STOPPED_BY_PERSON)]),
-        Matcher::new(&[Pattern::cdp(signals::CRASHED_OUT_OF_MEMORY)]),
+        // The same, told by a shell.
+        Matcher::new(&[
+            Pattern::exit(137),
+            Pattern::is(Source::Exit, signals::OUT_OF_MEMORY_RECORD),
+        ])
+        .unless(&[Pattern::own(signals::STOPPED_BY_PERSON)]),
+        Matcher::new(&[Pattern::cdp(signals::TARGET_CRASHED).has(OUT_OF_MEMORY)]),
     ],
     not_this: "end by a person; large but flat",
     ladder: &[
