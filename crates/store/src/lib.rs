@@ -26,6 +26,7 @@ pub use ledger::{FOLD_BYTES_MAX, RedbLedger};
 pub use mem::MemLedger;
 pub use open::{LEDGER_FILE, Mode, OpenOptions, Opened, open};
 pub use reserve::RESERVE_BYTES;
+pub use rows::ROWS;
 pub use stored::{UNKNOWN_EVENT_TOPIC, VERSION_KNOWN};
 
 #[cfg(test)]
