@@ -12,6 +12,7 @@
 pub mod lint;
 pub mod lists;
 pub mod message;
+pub mod notice;
 mod patterns;
 pub mod readability;
 pub mod render;
@@ -28,3 +29,7 @@ pub use lint::lint_row;
 pub use message::{Ending, Message, Part, Text};
 pub use rubric::{Fault, Form, Rule, check_message, check_short};
 pub use story::{Outcome, Place, Story, Try, TryResult, Work};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -6,10 +6,12 @@ use pcbflow_core::row::{Resume, Row, RungKind};
 
 use crate::lists::TOOLS;
 use crate::message::Part;
-use crate::readability::sentences;
+use crate::readability::{sentences, word_count};
 use crate::render;
 use crate::rubric::{self, Fault, Faults, Rule};
-use crate::slots::{Board, Duration, Items, NetName, PartRef, PhaseName, Slot, Slots, StepName, Tool};
+use crate::slots::{
+    Board, Duration, Items, NetName, PartRef, PhaseName, Slot, Slots, StepName, Tool,
+};
 use crate::story::{Outcome, Place, Story, StoryError, Try, TryResult, Work};
 use crate::template::fill;
 use crate::variants::VARIANTS;
@@ -28,10 +30,13 @@ pub fn lint_row(row: &Row) -> Vec<Fault> {
     check_rungs(row, &slots, &mut faults);
     let mut seen = BTreeSet::new();
     let variants = VARIANTS.iter().filter(|v| v.class == row.id).map(|v| Some(v.name));
+    let every = possible_tries(row);
+    let few = none_and_wordiest(row, &slots, &every);
     for variant in std::iter::once(None).chain(variants) {
-        for outcome in outcomes() {
-            for tries in possible_tries(row) {
-                let story = sample_story(row, &slots, variant, &outcome, tries);
+        for (at, outcome) in outcomes().into_iter().enumerate() {
+            // The outcomes share what was tried, so one of them tells every set of rungs.
+            for tries in if at == 0 { &every } else { &few } {
+                let story = sample_story(row, &slots, variant, &outcome, tries.clone());
                 check_story(&story, &mut seen, &mut faults);
             }
         }
@@ -94,7 +99,9 @@ fn check_rungs(row: &Row, slots: &Slots, faults: &mut Faults) {
             Ok(text) => {
                 check_form(&place, rung.said, faults);
                 let found = rubric::check_part(Part::Tried, &text);
-                faults.extend(found.into_iter().map(|f| Fault { place: place.clone(), ..f }).collect());
+                faults.extend(
+                    found.into_iter().map(|f| Fault { place: place.clone(), ..f }).collect(),
+                );
             }
         }
     }
@@ -109,7 +116,8 @@ fn check_form(place: &str, template: &str, faults: &mut Faults) {
         Rule::R07,
         format!("{number} sentences, at most {most}: {template:?}"),
     );
-    let begins = template.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit() || c == '{' || c == '\'');
+    let begins = template
+        .starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit() || c == '{' || c == '\'');
     faults.when(!begins, Rule::R23, format!("does not begin with a capital: {template:?}"));
     let ends = template.ends_with(['.', '?']);
     faults.when(!ends, Rule::R23, format!("does not end with a full stop: {template:?}"));
@@ -136,6 +144,15 @@ fn outcomes() -> Vec<(Outcome, Work)> {
     list
 }
 
+fn none_and_wordiest(row: &Row, slots: &Slots, every: &[Vec<Try>]) -> Vec<Vec<Try>> {
+    let words = |tries: &&Vec<Try>| {
+        let outcome = (Outcome::Recovered, Work::Safe);
+        let story = sample_story(row, slots, None, &outcome, (*tries).clone());
+        story.message().map_or(0, |m| word_count(m.part(Part::Tried).as_str()))
+    };
+    std::iter::once(Vec::new()).chain(every.iter().max_by_key(words).cloned()).collect()
+}
+
 /// Nothing, each rung alone, each pair in its order, and the whole ladder.
 fn possible_tries(row: &Row) -> Vec<Vec<Try>> {
     let rungs: Vec<Try> = row
@@ -143,7 +160,11 @@ fn possible_tries(row: &Row) -> Vec<Vec<Try>> {
         .iter()
         .filter(|r| r.kind != RungKind::Ask)
         .take(RUNGS_MAX)
-        .map(|r| Try { rung: r.id.to_owned(), times: u64::try_from(r.times()).unwrap_or(1).max(1), result: TryResult::NotCured })
+        .map(|r| Try {
+            rung: r.id.to_owned(),
+            times: u64::try_from(r.times()).unwrap_or(1).max(1),
+            result: TryResult::NotCured,
+        })
         .collect();
     let mut all = vec![Vec::new()];
     for (at, first) in rungs.iter().enumerate() {
@@ -197,10 +218,14 @@ fn check_story(story: &Story<'_>, seen: &mut Seen, faults: &mut Faults) {
         }
     }
     faults.extend(rubric::check_whole(&message));
-    for (place, text) in [("short form", render::short(&message)), ("mirror line", render::mirror(&message))] {
+    for (place, text) in
+        [("short form", render::short(&message)), ("mirror line", render::mirror(&message))]
+    {
         if seen.insert((None, text.as_str().to_owned())) {
             let found = rubric::check_short_text(&text);
-            faults.extend(found.into_iter().map(|f| Fault { place: place.to_owned(), ..f }).collect());
+            faults.extend(
+                found.into_iter().map(|f| Fault { place: place.to_owned(), ..f }).collect(),
+            );
         }
     }
 }
@@ -227,6 +252,7 @@ fn sample_slots(tool: &str) -> Option<Slots> {
         Items::new("U7, U9, R12").map(Slot::Parts),
         StepName::new("place motor block").map(Slot::Step),
         PhaseName::new("06-schematic").map(Slot::Phase),
+        Board::new("door-sensor").map(Slot::Board),
         NetName::new("VBUS").map(Slot::Net),
         Items::new("MOT_A, MOT_B").map(Slot::Items),
     ];

@@ -22,7 +22,9 @@ fn every_spoiled_text_is_found() {
     let cases: [(Rule, Spoil); 14] = [
         (Rule::R05, |t| t.what = "The path {path} is gone."),
         (Rule::R05, |t| t.why = Some("The tool gave {count pieces.")),
-        (Rule::R24, |t| t.what = "The check of this board in KiCad did not end in the time that I gave to it."),
+        (Rule::R24, |t| {
+            t.what = "The check of this board in KiCad did not end in the time that I gave to it."
+        }),
         (Rule::R18, |t| t.why = Some("The mutex was poisoned.")),
         (Rule::R16, |t| t.why = Some("Something went wrong.")),
         (Rule::R08, |t| t.ask = "You should open KiCad"),
@@ -46,7 +48,8 @@ fn every_spoiled_text_is_found() {
 #[test]
 fn rungs_are_held_too() {
     use pcbflow_core::row::{Rung, W3};
-    const NO_I: &[Rung] = &[Rung::retry("again", W3, "again", "Tried it again {times}."), Rung::ask()];
+    const NO_I: &[Rung] =
+        &[Rung::retry("again", W3, "again", "Tried it again {times}."), Rung::ask()];
     const NO_SLOT: &[Rung] = &[Rung::act("mend", "mend", "I ran {script}."), Rung::ask()];
     const TWO: &[Rung] = &[Rung::act("mend", "mend", "I ran it. I looked at it."), Rung::ask()];
     const LONG: &[Rung] = &[
@@ -54,8 +57,7 @@ fn rungs_are_held_too() {
         Rung::act("two", "two", "I looked at the rules and at all of the other files again."),
         Rung::ask(),
     ];
-    let cases =
-        [(Rule::R12, NO_I), (Rule::R05, NO_SLOT), (Rule::R07, TWO), (Rule::R07, LONG)];
+    let cases = [(Rule::R12, NO_I), (Rule::R05, NO_SLOT), (Rule::R07, TWO), (Rule::R07, LONG)];
     for (rule, ladder) in cases {
         let mut row = row_with(|_| {});
         row.ladder = ladder;

@@ -16,9 +16,21 @@ const fn tool(name: &'static str, also: &'static [&'static str]) -> ToolName {
 
 /// Every tool and place that pcbflow speaks of.
 pub const TOOLS: &[ToolName] = &[
-    tool("EasyEDA", &["easyeda pro", "easyeda-pro", "the editor", "drawing window", "easyeda window"]),
+    tool(
+        "EasyEDA",
+        &["easyeda pro", "easyeda-pro", "the editor", "drawing window", "easyeda window"],
+    ),
     tool("KiCad", &["kicad-cli", "kicad-cli-nightly", "pcbnew", "eeschema"]),
-    tool("Chrome", &["chromium", "google-chrome", "google-chrome-stable", "chromium-browser", "headless_shell"]),
+    tool(
+        "Chrome",
+        &[
+            "chromium",
+            "google-chrome",
+            "google-chrome-stable",
+            "chromium-browser",
+            "headless_shell",
+        ],
+    ),
     tool("the browser", &["browser"]),
     tool("git", &[]),
     tool("GitHub", &["gh"]),
@@ -44,13 +56,88 @@ pub const TOOLS: &[ToolName] = &[
 
 /// Verbs with which the one sentence of an ask may start.
 pub const ASK_VERBS: &[&str] = &[
-    "add", "allow", "answer", "approve", "ask", "change", "check", "choose", "clear", "close", "commit", "confirm",
-    "connect", "copy", "correct", "create", "decide", "delete", "download", "draw", "edit", "empty", "end", "enter",
-    "export", "fill", "finish", "fix", "free", "give", "go", "grant", "import", "install", "keep", "let", "link", "log",
-    "look", "make", "mark", "move", "name", "open", "pick", "place", "plug", "press", "put", "quit", "read", "reinstall",
-    "release", "reload", "remove", "rename", "repair", "replace", "restart", "restore", "review", "route", "run", "save",
-    "say", "select", "set", "sign", "start", "stop", "switch", "tell", "try", "turn", "undo", "unlock", "unplug",
-    "update", "upgrade", "use", "wait", "write",
+    "add",
+    "allow",
+    "answer",
+    "approve",
+    "ask",
+    "change",
+    "check",
+    "choose",
+    "clear",
+    "close",
+    "commit",
+    "confirm",
+    "connect",
+    "copy",
+    "correct",
+    "create",
+    "decide",
+    "delete",
+    "download",
+    "draw",
+    "edit",
+    "empty",
+    "end",
+    "enter",
+    "export",
+    "fill",
+    "finish",
+    "fix",
+    "free",
+    "give",
+    "go",
+    "grant",
+    "import",
+    "install",
+    "keep",
+    "let",
+    "link",
+    "log",
+    "look",
+    "make",
+    "mark",
+    "move",
+    "name",
+    "open",
+    "pick",
+    "place",
+    "plug",
+    "press",
+    "put",
+    "quit",
+    "read",
+    "reinstall",
+    "release",
+    "reload",
+    "remove",
+    "rename",
+    "repair",
+    "replace",
+    "restart",
+    "restore",
+    "review",
+    "route",
+    "run",
+    "save",
+    "say",
+    "select",
+    "set",
+    "sign",
+    "start",
+    "stop",
+    "switch",
+    "tell",
+    "try",
+    "turn",
+    "undo",
+    "unlock",
+    "unplug",
+    "update",
+    "upgrade",
+    "use",
+    "wait",
+    "write",
 ];
 
 /// The ask when nothing is to be done.
@@ -70,7 +157,8 @@ pub const THEN_RETRY: &str = ", then say 'retry'.";
 
 /// Words in capitals that engineers read every day; every other one shouts.
 pub const CAPITALS: &[&str] = &[
-    "DRC", "ERC", "BOM", "PCB", "PCBS", "LCSC", "JLCPCB", "USB", "PATH", "AI", "LED", "LEDS", "JSON", "EDA", "I", "A", "PC", "GND", "OK",
+    "DRC", "ERC", "BOM", "PCB", "PCBS", "LCSC", "JLCPCB", "USB", "PATH", "AI", "LED", "LEDS",
+    "JSON", "EDA", "I", "A", "PC", "GND", "OK",
 ];
 
 /// First words of "did it work".
@@ -78,8 +166,15 @@ pub const LEADS: &[&str] = &["Yes.", "No.", "Partly.", "Not yet."];
 
 /// Fragments of which one says what became of the work, in lower case.
 pub const WORK_WORDS: &[&str] = &[
-    "work is lost", "nothing was lost", "nothing is lost", "nothing lost", "work is saved", "work was saved",
-    "redo only", "may be lost", "work is safe",
+    "work is lost",
+    "nothing was lost",
+    "nothing is lost",
+    "nothing lost",
+    "work is saved",
+    "work was saved",
+    "redo only",
+    "may be lost",
+    "work is safe",
 ];
 
 /// Whether `text` names a tool or place of the list.
@@ -96,8 +191,10 @@ pub fn names_a_tool(text: &str) -> bool {
 
 fn bare(text: &str) -> String {
     let lower = text.to_lowercase().replace("'s", "");
-    let words: Vec<&str> =
-        lower.split(|c: char| !(c.is_alphanumeric() || c == '-')).filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> = lower
+        .split(|c: char| !(c.is_alphanumeric() || c == '-'))
+        .filter(|w| !w.is_empty())
+        .collect();
     words.join(" ")
 }
 

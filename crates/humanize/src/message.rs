@@ -106,6 +106,12 @@ impl Text {
         &self.masked
     }
 
+    /// Number of words; the value of a slot counts as one.
+    #[must_use]
+    pub fn words(&self) -> usize {
+        readability::word_count(&self.masked)
+    }
+
     /// Whether nothing can be read in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -146,7 +152,8 @@ impl Text {
 
     /// The sentences, each a text of its own.
     pub(crate) fn sentences(&self) -> Vec<Text> {
-        let own = |t: &str| readability::sentences(t).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let own =
+            |t: &str| readability::sentences(t).into_iter().map(str::to_owned).collect::<Vec<_>>();
         let (shown, literal) = (own(&self.shown), own(&self.literal));
         if shown.len() != literal.len() {
             return vec![self.clone()];

@@ -21,11 +21,17 @@ const MASK_PATTERNS: &[(&str, &str)] = &[
     // Board files by their bare name.
     (r"\b[A-Za-z0-9][\w.-]*\.kicad_(pcb|sch|pro|dru|sym|mod)\b", "file"),
     // Products and suppliers.
-    (r"\b(EasyEDA Pro|EasyEDA|KiCad|Chrome|Chromium|GitHub|Git|git|Node|Python|LCSC|JLCPCB|pcbflow)\b", "tool"),
+    (
+        r"\b(EasyEDA Pro|EasyEDA|KiCad|Chrome|Chromium|GitHub|Git|git|Node|Python|LCSC|JLCPCB|pcbflow)\b",
+        "tool",
+    ),
     // Part references, one or more letters with digits.
     (r"\b[A-Z]{1,3}[0-9]{1,5}\b", "part"),
     // Numbers with an optional unit.
-    (r"\b[0-9]+([.,:][0-9]+)*(\s?(mm|mil|mV|V|mA|A|ms|s|kHz|MHz|k|M|R|nF|uF|pF|MB|GB)\b)?%?", "two"),
+    (
+        r"\b[0-9]+([.,:][0-9]+)*(\s?(mm|mil|mV|V|mA|A|ms|s|kHz|MHz|k|M|R|nF|uF|pF|MB|GB)\b)?%?",
+        "two",
+    ),
 ];
 
 /// The text with its values replaced by plain words.
@@ -49,7 +55,10 @@ pub fn sentences(text: &str) -> Vec<&str> {
         if !matches!(c, '.' | '!' | '?') {
             continue;
         }
-        while chars.next_if(|(_, c)| matches!(c, '.' | '!' | '?' | '\'' | '"' | ')' | '\u{2019}')).is_some() {}
+        while chars
+            .next_if(|(_, c)| matches!(c, '.' | '!' | '?' | '\'' | '"' | ')' | '\u{2019}'))
+            .is_some()
+        {}
         let end = chars.peek().map_or(text.len(), |(at, _)| *at);
         if chars.peek().is_none_or(|(_, c)| c.is_whitespace()) {
             found.push(text.get(start..end).unwrap_or("").trim());
@@ -92,7 +101,9 @@ fn part_syllables(word: &str) -> usize {
         && !(text.ends_with("le") && at(3).is_some_and(|c| !vowel(Some(c))));
     // The e of -ed is heard after t and d, that of -es after a hissing sound.
     let silent_ed = text.ends_with("ed") && !vowel(at(3)) && !matches!(at(3), Some('t' | 'd'));
-    let silent_es = text.ends_with("es") && !vowel(at(3)) && !matches!(at(3), Some('s' | 'x' | 'z' | 'h' | 'c' | 'g'));
+    let silent_es = text.ends_with("es")
+        && !vowel(at(3))
+        && !matches!(at(3), Some('s' | 'x' | 'z' | 'h' | 'c' | 'g'));
     let silent = usize::from(silent_e || silent_ed || silent_es);
     groups.saturating_sub(silent).max(1)
 }
@@ -143,9 +154,21 @@ mod tests {
 
     #[test]
     fn syllables_follow_the_rules() {
-        for (word, n) in [("board", 1), ("table", 2), ("stopped", 1), ("started", 2), ("retry", 2),
-            ("EasyEDA", 3), ("file", 1), ("files", 1), ("boxes", 2), ("read-only", 3), ("the", 1),
-            ("engineer", 3), ("placed", 1)] {
+        for (word, n) in [
+            ("board", 1),
+            ("table", 2),
+            ("stopped", 1),
+            ("started", 2),
+            ("retry", 2),
+            ("EasyEDA", 3),
+            ("file", 1),
+            ("files", 1),
+            ("boxes", 2),
+            ("read-only", 3),
+            ("the", 1),
+            ("engineer", 3),
+            ("placed", 1),
+        ] {
             assert_eq!(syllables(word), n, "{word}");
         }
     }

@@ -89,7 +89,8 @@ pub fn narrated(message: &Message) -> String {
 pub fn short(message: &Message) -> Text {
     let what = message.part(Part::What);
     let ask = message.part(Part::Ask);
-    let ask = if ask.as_str() == lists::NOTHING { Text::fixed(lists::NO_ACTION) } else { ask.clone() };
+    let ask =
+        if ask.as_str() == lists::NOTHING { Text::fixed(lists::NO_ACTION) } else { ask.clone() };
     let mut best = what.clone().then(&ask);
     let middle = middle(message);
     for take in 1..=middle.len() {

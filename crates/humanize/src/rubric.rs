@@ -168,7 +168,11 @@ pub fn check_short_text(text: &Text) -> Vec<Fault> {
     let mut faults = Faults::of("short text");
     check_text(text, &mut faults);
     let count = word_count(text.masked());
-    faults.when(count > SHORT_WORDS_MAX, Rule::R07, format!("{count} words, at most {SHORT_WORDS_MAX}"));
+    faults.when(
+        count > SHORT_WORDS_MAX,
+        Rule::R07,
+        format!("{count} words, at most {SHORT_WORDS_MAX}"),
+    );
     faults.when(text.is_empty(), Rule::R01, "empty");
     let actions = sentences(text.as_str()).iter().filter(|s| starts_with_action(s)).count();
     faults.when(actions > 1, Rule::R08, format!("{actions} actions, at most one"));
@@ -220,7 +224,11 @@ fn check_words(text: &str, faults: &mut Faults) {
         let upper = word.trim_end_matches("'s").to_uppercase();
         let allowed = upper.split('-').all(|part| lists::CAPITALS.contains(&part));
         faults.when(shouts && !allowed, Rule::R17, format!("capitals: {word:?}"));
-        faults.when(!words().knows(word), Rule::R18, format!("{word:?} is neither a plain word nor in the glossary"));
+        faults.when(
+            !words().knows(word),
+            Rule::R18,
+            format!("{word:?} is neither a plain word nor in the glossary"),
+        );
     }
     if let Some(s) = words().avoided(text) {
         faults.add(Rule::R18, format!("say {:?}, not {:?}", s.say, s.not));
@@ -228,9 +236,7 @@ fn check_words(text: &str, faults: &mut Faults) {
 }
 
 fn without_emoji(text: &str) -> String {
-    let picture = |c: char| {
-        matches!(c, '\u{2190}'..='\u{2bff}' | '\u{fe0f}' | '\u{200d}' | '\u{1f000}'..='\u{1faff}')
-    };
+    let picture = |c: char| matches!(c, '\u{2190}'..='\u{2bff}' | '\u{fe0f}' | '\u{200d}' | '\u{1f000}'..='\u{1faff}');
     text.chars().filter(|c| !picture(*c)).collect()
 }
 
@@ -241,7 +247,11 @@ pub(crate) fn check_part(part: Part, text: &Text) -> Vec<Fault> {
     check_text(text, &mut faults);
     let masked = text.masked();
     let count = word_count(masked);
-    faults.when(count > PART_WORDS_MAX, Rule::R07, format!("{count} words, at most {PART_WORDS_MAX}"));
+    faults.when(
+        count > PART_WORDS_MAX,
+        Rule::R07,
+        format!("{count} words, at most {PART_WORDS_MAX}"),
+    );
     let lead = lead_of(masked);
     let body = lead.map_or(masked, |l| masked.get(l.len()..).unwrap_or(""));
     let body = if part == Part::Worked { body } else { masked };
@@ -326,7 +336,11 @@ pub(crate) fn check_whole(message: &Message) -> Vec<Fault> {
 fn check_sum(message: &Message, faults: &mut Faults) {
     let all = message.all();
     let count = word_count(all.masked());
-    faults.when(count > MESSAGE_WORDS_MAX, Rule::R07, format!("{count} words, at most {MESSAGE_WORDS_MAX}"));
+    faults.when(
+        count > MESSAGE_WORDS_MAX,
+        Rule::R07,
+        format!("{count} words, at most {MESSAGE_WORDS_MAX}"),
+    );
     check_grade(&all, faults);
     let step_named = all.as_str().contains("step '");
     faults.when(
@@ -354,7 +368,11 @@ fn check_ending(message: &Message, faults: &mut Faults) {
         Ending::TryLater => (&["Not yet."], Some(true)),
         Ending::Note => (lists::LEADS, None),
     };
-    faults.when(!leads.contains(&lead), Rule::R13, format!("{lead:?} does not fit {:?}", message.ending()));
+    faults.when(
+        !leads.contains(&lead),
+        Rule::R13,
+        format!("{lead:?} does not fit {:?}", message.ending()),
+    );
     faults.when(yes && !nothing, Rule::R21, "it worked and still asks for something");
     match ask {
         Some(true) => faults.when(nothing, Rule::R21, "a person is needed and nothing is asked"),

@@ -7,76 +7,106 @@ const PLACE: &str = "door-sensor, Phase 6, step 'place motor block'";
 
 /// The starting texts: what, why, tried, worked, ask.
 const TEN: [(Ending, [&str; 5]); 10] = [
-    (Ending::Waiting, [
-        "Your EasyEDA session expired.",
-        "EasyEDA signs you out after a while.",
-        "I paused the schematic step and saved my place.",
-        "Not yet. No work is lost.",
-        "Log back in to EasyEDA. I will continue on my own.",
-    ]),
-    (Ending::Recovered, [
-        "EasyEDA asked me to slow down.",
-        "I looked up parts faster than it allows.",
-        "I waited and tried again twice.",
-        "Yes. The part search is moving again and no work is lost.",
-        "Nothing.",
-    ]),
-    (Ending::Recovered, [
-        "The EasyEDA drawing window stopped responding.",
-        "This is a known fault in that window.",
-        "I restarted the window and redid the last step.",
-        "Yes. It came back and nothing was lost.",
-        "Nothing.",
-    ]),
-    (Ending::Escalated, [
-        "I could not reach the EasyEDA window.",
-        "It looks closed, or you are signed out.",
-        "I started it again twice.",
-        "No. The board is paused and no work is lost.",
-        "Open EasyEDA and check that you are signed in, then say 'retry'.",
-    ]),
-    (Ending::Escalated, [
-        "I can't run the design-rule check.",
-        "KiCad's command-line tool is not on this computer.",
-        "I looked in the usual places.",
-        "No. Your work is saved.",
-        "Install KiCad (handbook step 2), then say 'retry'.",
-    ]),
-    (Ending::Escalated, [
-        "KiCad dropped 3 footprints when it read the board.",
-        "It does not know these EasyEDA shapes.",
-        "I matched 2 of them and put the mounting holes back.",
-        "Partly. U7 still has no footprint. Your work is saved.",
-        "Pick a footprint for U7, then say 'retry'.",
-    ]),
-    (Ending::Recovered, [
-        "The design-rule check reported faults that are not real.",
-        "KiCad ran without this board's own rules.",
-        "I copied the rules in and ran the check again.",
-        "Yes. The board is clean and no work is lost.",
-        "Nothing.",
-    ]),
-    (Ending::Escalated, [
-        "I could not find the part for R12.",
-        "LCSC lists no 10k resistor in that size.",
-        "I tried the part number and two other sizes.",
-        "No. The rest of the schematic is done and no work is lost.",
-        "Pick a part for R12, then say 'retry'.",
-    ]),
-    (Ending::Escalated, [
-        "I could not place the motor block.",
-        "I don't know yet why it fails.",
-        "I tried 3 times in EasyEDA and stopped there.",
-        "No. Your work is saved up to the last good step.",
-        "Check the motor block in EasyEDA, then say 'retry'.",
-    ]),
-    (Ending::Recovered, [
-        "Work on this board was cut short.",
-        "The computer stopped during the step 'place motor block'.",
-        "I checked the board project against the last good step.",
-        "Yes. I will redo only that step.",
-        "Nothing.",
-    ]),
+    (
+        Ending::Waiting,
+        [
+            "Your EasyEDA session expired.",
+            "EasyEDA signs you out after a while.",
+            "I paused the schematic step and saved my place.",
+            "Not yet. No work is lost.",
+            "Log back in to EasyEDA. I will continue on my own.",
+        ],
+    ),
+    (
+        Ending::Recovered,
+        [
+            "EasyEDA asked me to slow down.",
+            "I looked up parts faster than it allows.",
+            "I waited and tried again twice.",
+            "Yes. The part search is moving again and no work is lost.",
+            "Nothing.",
+        ],
+    ),
+    (
+        Ending::Recovered,
+        [
+            "The EasyEDA drawing window stopped responding.",
+            "This is a known fault in that window.",
+            "I restarted the window and redid the last step.",
+            "Yes. It came back and nothing was lost.",
+            "Nothing.",
+        ],
+    ),
+    (
+        Ending::Escalated,
+        [
+            "I could not reach the EasyEDA window.",
+            "It looks closed, or you are signed out.",
+            "I started it again twice.",
+            "No. The board is paused and no work is lost.",
+            "Open EasyEDA and check that you are signed in, then say 'retry'.",
+        ],
+    ),
+    (
+        Ending::Escalated,
+        [
+            "I can't run the design-rule check.",
+            "KiCad's command-line tool is not on this computer.",
+            "I looked in the usual places.",
+            "No. Your work is saved.",
+            "Install KiCad (handbook step 2), then say 'retry'.",
+        ],
+    ),
+    (
+        Ending::Escalated,
+        [
+            "KiCad dropped 3 footprints when it read the board.",
+            "It does not know these EasyEDA shapes.",
+            "I matched 2 of them and put the mounting holes back.",
+            "Partly. U7 still has no footprint. Your work is saved.",
+            "Pick a footprint for U7, then say 'retry'.",
+        ],
+    ),
+    (
+        Ending::Recovered,
+        [
+            "The design-rule check reported faults that are not real.",
+            "KiCad ran without this board's own rules.",
+            "I copied the rules in and ran the check again.",
+            "Yes. The board is clean and no work is lost.",
+            "Nothing.",
+        ],
+    ),
+    (
+        Ending::Escalated,
+        [
+            "I could not find the part for R12.",
+            "LCSC lists no 10k resistor in that size.",
+            "I tried the part number and two other sizes.",
+            "No. The rest of the schematic is done and no work is lost.",
+            "Pick a part for R12, then say 'retry'.",
+        ],
+    ),
+    (
+        Ending::Escalated,
+        [
+            "I could not place the motor block.",
+            "I don't know yet why it fails.",
+            "I tried 3 times in EasyEDA and stopped there.",
+            "No. Your work is saved up to the last good step.",
+            "Check the motor block in EasyEDA, then say 'retry'.",
+        ],
+    ),
+    (
+        Ending::Recovered,
+        [
+            "Work on this board was cut short.",
+            "The computer stopped during the step 'place motor block'.",
+            "I checked the board project against the last good step.",
+            "Yes. I will redo only that step.",
+            "Nothing.",
+        ],
+    ),
 ];
 
 const SEEDS: [&str; 8] = [
@@ -170,7 +200,11 @@ fn rejects_bad_short_texts_by_the_right_rule() {
 fn each_part_is_held_by_its_own_rules() {
     let long = "The check of the board and of its parts and of its rules and of its holes did not end today.";
     let cases: [(Part, &'static str, Rule); 14] = [
-        (Part::What, "I stopped. I did not go on with the old board at all because it was late.", Rule::R24),
+        (
+            Part::What,
+            "I stopped. I did not go on with the old board at all because it was late.",
+            Rule::R24,
+        ),
         (Part::What, "EasyEDA stopped", Rule::R23),
         (Part::Why, long, Rule::R06),
         (Part::Why, "One. Two. Three.", Rule::R07),
@@ -195,23 +229,33 @@ fn each_part_is_held_by_its_own_rules() {
 fn the_whole_is_held_too() {
     let nowhere = Message::fixture("", TEN[3].1, Ending::Escalated).unwrap();
     assert_eq!(rules_of(&check_message(&nowhere, Form::Five)), [Rule::R11]);
-    let nameless = fixture(Ending::Escalated, [
-        "I could not go on.", "It looks closed.", "I started it again.", "No. No work is lost.",
-        "Look at it, then say 'retry'.",
-    ]);
+    let nameless = fixture(
+        Ending::Escalated,
+        [
+            "I could not go on.",
+            "It looks closed.",
+            "I started it again.",
+            "No. No work is lost.",
+            "Look at it, then say 'retry'.",
+        ],
+    );
     assert_eq!(rules_of(&check_message(&nameless, Form::Five)), [Rule::R09]);
     let twenty = "I could not reach the window and tried one more time, because it was closed before I came to it.";
-    let wordy = fixture(Ending::Escalated, [
-        TEN[3].1[0], twenty, twenty, "No. The board is paused and no work is lost.", TEN[3].1[4],
-    ]);
+    let wordy = fixture(
+        Ending::Escalated,
+        [TEN[3].1[0], twenty, twenty, "No. The board is paused and no work is lost.", TEN[3].1[4]],
+    );
     assert!(rules_of(&check_message(&wordy, Form::Five)).contains(&Rule::R07));
-    let hard = fixture(Ending::Escalated, [
-        "EasyEDA communication unexpectedly deteriorated considerably.",
-        "Universal compatibility verification necessitated comprehensive reconsideration.",
-        "I immediately reestablished communication.",
-        "No. Your work is saved.",
-        "Check EasyEDA, then say 'retry'.",
-    ]);
+    let hard = fixture(
+        Ending::Escalated,
+        [
+            "EasyEDA communication unexpectedly deteriorated considerably.",
+            "Universal compatibility verification necessitated comprehensive reconsideration.",
+            "I immediately reestablished communication.",
+            "No. Your work is saved.",
+            "Check EasyEDA, then say 'retry'.",
+        ],
+    );
     assert!(rules_of(&check_message(&hard, Form::Five)).contains(&Rule::R06));
 }
 
@@ -250,6 +294,7 @@ fn every_rule_says_what_it_wants() {
     for rule in Rule::ALL {
         assert!(!rule.text().is_empty());
     }
-    let fault = Fault { rule: Rule::R08, place: "ask".to_owned(), detail: "two actions".to_owned() };
+    let fault =
+        Fault { rule: Rule::R08, place: "ask".to_owned(), detail: "two actions".to_owned() };
     assert_eq!(fault.to_string(), "R08 (exactly one action, or 'Nothing.'), ask: two actions");
 }

@@ -13,7 +13,11 @@ const CHECK: Row = Row {
     matchers: &[Matcher::new(&[Pattern::own("sample")])],
     not_this: "nothing",
     ladder: &[
-        Rung::act("copy-rules", "copy the rules in", "I copied the rules in and ran the check again."),
+        Rung::act(
+            "copy-rules",
+            "copy the rules in",
+            "I copied the rules in and ran the check again.",
+        ),
         Rung::retry("again", W3, "run it again", "I ran the check again {times}."),
         Rung::ask(),
     ],
@@ -80,7 +84,10 @@ const UNKNOWN: Row = Row {
     title: "unknown",
     ladder: &[
         Rung::read_back("look whether it landed", "I looked whether the step had done its work."),
-        Rung { kind: RungKind::RetryLonger { factor: 2, ms_max: 60_000 }, ..Rung::act("longer", "longer", "I gave it twice the time.") },
+        Rung {
+            kind: RungKind::RetryLonger { factor: 2, ms_max: 60_000 },
+            ..Rung::act("longer", "longer", "I gave it twice the time.")
+        },
         Rung { autonomy: Autonomy::Alone, ..Rung::ask() },
     ],
     texts: Texts {

@@ -61,19 +61,27 @@ fn first_chars(text: &str, chars_max: usize) -> String {
     text.chars().take(chars_max).collect()
 }
 
+/// Signs of programs, and characters that nobody sees: zero width, byte order, tags, private use.
+fn is_unfit(c: char) -> bool {
+    matches!(c, '{' | '}' | '<' | '>' | '`' | '"' | '~' | '@' | '=' | '|' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}')
+}
+
 /// One line, without path, quotes and braces, cut with a mark.
 fn clean_name(raw: &str, chars_max: usize) -> String {
     let line = one_line(&first_chars(raw, RAW_CHARS_MAX));
     let last = line.rsplit(['/', '\\']).find(|p| !p.trim().is_empty()).unwrap_or("").trim();
-    let kept: String = last
-        .chars()
-        .filter(|c| !matches!(c, '{' | '}' | '<' | '>' | '`' | '"' | '~' | '@' | '=' | '|'))
-        .map(|c| match c {
-            '\'' | '\u{2018}' => '\u{2019}',
-            '.' | '!' | '?' => ' ',
-            other => other,
-        })
-        .collect();
+    let mut kept = String::new();
+    let mut chars = last.chars().filter(|c| !is_unfit(*c)).peekable();
+    while let Some(c) = chars.next() {
+        let ends = !chars.peek().is_some_and(|next| next.is_alphanumeric());
+        match c {
+            '\'' | '\u{2018}' => kept.push('\u{2019}'),
+            // A sentence may not end inside a name.
+            '.' | '!' | '?' if ends => kept.push(' '),
+            other => kept.push(other),
+        }
+    }
     let kept = kept.split_whitespace().collect::<Vec<_>>().join(" ");
     if kept.chars().count() <= chars_max {
         return kept;
@@ -174,7 +182,11 @@ impl Tool {
         let program = program.strip_suffix(".exe").unwrap_or(program);
         TOOLS
             .iter()
-            .find(|t| [line.as_str(), program].iter().any(|w| t.name.to_lowercase() == *w || t.also.contains(w)))
+            .find(|t| {
+                [line.as_str(), program]
+                    .iter()
+                    .any(|w| t.name.to_lowercase() == *w || t.also.contains(w))
+            })
             .map(Tool)
             .ok_or(SlotError::Form { slot: "tool", form: "a tool or place of the closed list" })
     }
@@ -205,7 +217,8 @@ impl PartRef {
         let tail = rest.get(digits..).unwrap_or("?");
         let fits = (1..=Self::SIDE_CHARS_MAX).contains(&letters)
             && (1..=Self::SIDE_CHARS_MAX).contains(&digits)
-            && (tail.is_empty() || (tail.len() == 1 && tail.chars().all(|c| c.is_ascii_alphabetic())));
+            && (tail.is_empty()
+                || (tail.len() == 1 && tail.chars().all(|c| c.is_ascii_alphabetic())));
         if fits {
             Ok(PartRef(raw.to_owned()))
         } else {
@@ -255,8 +268,10 @@ impl Items {
         let mut kept = Vec::new();
         for entry in entries.into_iter().filter(|e| !e.trim().is_empty()).take(ITEMS_MAX) {
             let name = readable("items", clean_name(entry, ITEM_CHARS_MAX))?;
-            let spoken = patterns::on_words(&name).find(|(rule, what)| {
-                matches!(rule, Rule::R02 | Rule::R03 | Rule::R04 | Rule::R05) && !what.contains("_case")
+            let seen = first_chars(entry, RAW_CHARS_MAX);
+            let spoken = patterns::on_words(&seen).find(|(rule, what)| {
+                matches!(rule, Rule::R02 | Rule::R03 | Rule::R04 | Rule::R05)
+                    && !what.contains("_case")
             });
             if let Some((_, what)) = spoken {
                 return Err(SlotError::Unfit { slot: "items", what });
@@ -267,7 +282,8 @@ impl Items {
     }
 
     fn shown(&self) -> String {
-        let named = if self.0.len() == ITEMS_NAMED_MAX + 1 { ITEMS_NAMED_MAX - 1 } else { ITEMS_NAMED_MAX };
+        let named =
+            if self.0.len() == ITEMS_NAMED_MAX + 1 { ITEMS_NAMED_MAX - 1 } else { ITEMS_NAMED_MAX };
         let rest = self.0.len().saturating_sub(named);
         let first: Vec<&str> = self.0.iter().take(named).map(String::as_str).collect();
         match (rest, first.split_last()) {
@@ -326,6 +342,10 @@ pub enum Slot {
     Tool(Tool),
     /// `{step}`
     Step(StepName),
+    /// `{previous}`: the step before, without quotes.
+    Previous(StepName),
+    /// `{board}`
+    Board(Board),
     /// `{phase}`
     Phase(PhaseName),
     /// `{net}`
@@ -337,8 +357,10 @@ pub enum Slot {
 }
 
 /// Names of all slots.
-pub const SLOT_NAMES: &[&str] =
-    &["times", "count", "part", "parts", "tool", "step", "phase", "net", "items", "duration"];
+pub const SLOT_NAMES: &[&str] = &[
+    "times", "count", "part", "parts", "tool", "step", "previous", "board", "phase", "net",
+    "items", "duration",
+];
 
 impl Slot {
     /// Reads a value for the slot of this name.
@@ -346,7 +368,9 @@ impl Slot {
     /// # Errors
     /// [`SlotError`] when there is no such slot or the value does not fit it.
     pub fn read(name: &str, raw: &str) -> Result<Slot, SlotError> {
-        let number = |slot| raw.trim().parse::<u64>().map_err(|_| SlotError::Form { slot, form: "a number" });
+        let number = |slot| {
+            raw.trim().parse::<u64>().map_err(|_| SlotError::Form { slot, form: "a number" })
+        };
         Ok(match name {
             "times" => Slot::Times(number("times")?),
             "count" => Slot::Count(number("count")?),
@@ -360,6 +384,8 @@ impl Slot {
             }
             "tool" => Slot::Tool(Tool::find(raw)?),
             "step" => Slot::Step(StepName::new(raw)?),
+            "previous" => Slot::Previous(StepName::new(raw)?),
+            "board" => Slot::Board(Board::new(raw)?),
             "phase" => Slot::Phase(PhaseName::new(raw)?),
             "net" => Slot::Net(NetName::new(raw)?),
             "items" => Slot::Items(Items::new(raw)?),
@@ -378,6 +404,8 @@ impl Slot {
             Slot::Parts(_) => "parts",
             Slot::Tool(_) => "tool",
             Slot::Step(_) => "step",
+            Slot::Previous(_) => "previous",
+            Slot::Board(_) => "board",
             Slot::Phase(_) => "phase",
             Slot::Net(_) => "net",
             Slot::Items(_) => "items",
@@ -389,17 +417,24 @@ impl Slot {
     pub(crate) fn words(&self) -> (String, String) {
         let same = |text: String| (text.clone(), text);
         match self {
-            Slot::Times(n) => same(times_word(*n)),
+            Slot::Times(n) => (times_word(*n), times_word(2)),
             Slot::Count(n) => (n.to_string(), "two".to_owned()),
             Slot::Part(p) => (p.0.clone(), "part".to_owned()),
             Slot::Parts(list) => (list.shown(), "parts".to_owned()),
             Slot::Tool(t) => same(t.as_str().to_owned()),
             Slot::Step(s) => (format!("'{s}'"), "step".to_owned()),
+            Slot::Previous(s) => (s.to_string(), "step".to_owned()),
+            Slot::Board(b) => (b.to_string(), "board".to_owned()),
             Slot::Phase(p) => (p.as_str().to_owned(), "phase two".to_owned()),
             Slot::Net(n) => (n.0.clone(), "net".to_owned()),
             Slot::Items(list) => (list.shown(), "items".to_owned()),
             Slot::Duration(d) => same(d.shown()),
         }
+    }
+
+    /// Whether it may be written with a capital at the start of a sentence; names may not.
+    pub(crate) fn is_prose(&self) -> bool {
+        matches!(self, Slot::Times(_) | Slot::Tool(_) | Slot::Duration(_))
     }
 
     /// Whether the noun after it is in the singular.

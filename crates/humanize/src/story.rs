@@ -9,8 +9,8 @@ use pcbflow_core::row::{Resume, Row, Rung, RungKind};
 
 use crate::lists;
 use crate::message::{Ending, Message, MessageError, Part, Text};
-use crate::rubric::PART_WORDS_MAX;
-use crate::readability::{sentences, word_count};
+use crate::readability::sentences;
+use crate::rubric::{MESSAGE_WORDS_MAX, PART_SENTENCES_MAX, PART_WORDS_MAX};
 use crate::slots::{Board, Items, PhaseName, Slot, Slots, StepName, Tool};
 use crate::template::{TemplateError, fill};
 use crate::variants;
@@ -205,15 +205,17 @@ impl<'a> Story<'a> {
     fn tell(&self) -> (Result<Message, StoryError>, Vec<Gap>) {
         let teller = Teller { story: self, slots: self.all_slots() };
         let mut gaps = Vec::new();
-        let parts = [
-            teller.what(&mut gaps),
-            teller.why(&mut gaps),
-            teller.tried(&mut gaps),
-            teller.worked(&mut gaps),
-            teller.ask(&mut gaps),
-        ];
+        let what = teller.what(&mut gaps);
+        let why = teller.why(&mut gaps);
+        let tried = teller.tried(&mut gaps);
+        let worked = teller.worked(&mut gaps);
+        let ask = teller.ask(&mut gaps);
+        let rest = [&what, &worked, &ask].iter().map(|t| t.words()).sum::<usize>();
+        let (why, tried) = teller.fitted(why, tried, rest);
+        let parts = [what, why, tried, worked, ask];
         let place = self.place.text();
-        let message = Message::new(place, parts, self.outcome.ending(), self.count.max(1), self.event);
+        let message =
+            Message::new(place, parts, self.outcome.ending(), self.count.max(1), self.event);
         (message.map_err(StoryError::from), gaps)
     }
 
@@ -249,7 +251,13 @@ struct Teller<'s, 'a> {
 }
 
 impl Teller<'_, '_> {
-    fn fill(&self, part: Part, template: &'static str, general: &'static str, gaps: &mut Vec<Gap>) -> Text {
+    fn fill(
+        &self,
+        part: Part,
+        template: &'static str,
+        general: &'static str,
+        gaps: &mut Vec<Gap>,
+    ) -> Text {
         fill(template, &self.slots).unwrap_or_else(|error| {
             gaps.push(Gap { part, error });
             fill(general, &self.slots).unwrap_or_else(|_| Text::fixed("A step did not work."))
@@ -258,7 +266,12 @@ impl Teller<'_, '_> {
 
     fn what(&self, gaps: &mut Vec<Gap>) -> Text {
         let row = self.story.row;
-        let what = self.story.variant.as_deref().and_then(|v| variants::find(row.id, v)).map_or(row.texts.what, |v| v.what);
+        let what = self
+            .story
+            .variant
+            .as_deref()
+            .and_then(|v| variants::find(row.id, v))
+            .map_or(row.texts.what, |v| v.what);
         self.fill(Part::What, what, "A step that uses {tool} did not work.", gaps)
     }
 
@@ -266,20 +279,27 @@ impl Teller<'_, '_> {
         let row = self.story.row;
         let variant = self.story.variant.as_deref().and_then(|v| variants::find(row.id, v));
         let why = variant.map_or(row.texts.why, |v| v.why);
-        let why = self.fill(Part::Why, why.unwrap_or(UNKNOWN_WHY), "The record holds the details.", gaps);
-        self.with_count(why)
+        self.fill(Part::Why, why.unwrap_or(UNKNOWN_WHY), "The record holds the details.", gaps)
     }
 
-    /// Says how often it happened, where the part has room for it; the heading always says it.
-    fn with_count(&self, why: Text) -> Text {
+    /// Adds how often it happened where there is room for it (the heading always says it), and
+    /// shortens what was tried to its number where there is no room for more.
+    fn fitted(&self, why: Text, tried: Text, rest: usize) -> (Text, Text) {
+        let room = MESSAGE_WORDS_MAX.saturating_sub(rest + why.words());
+        let ways = u64::try_from(self.story.ran().len()).unwrap_or(u64::MAX);
+        let tried = if tried.words() > room && ways > 0 { ways_tried(ways) } else { tried };
+        let room = room.saturating_sub(tried.words());
         if self.story.count < 2 {
-            return why;
+            return (why, tried);
         }
         let times = Slots::default().with(Slot::Times(u64::from(self.story.count)));
-        let Ok(repeats) = fill("It happened {times} in this run.", &times) else { return why };
-        let words = word_count(why.masked()) + word_count(repeats.masked());
-        let room = sentences(why.masked()).len() < 2 && words <= PART_WORDS_MAX;
-        if room { why.then(&repeats) } else { why }
+        let Ok(repeats) = fill("It happened {times} in this run.", &times) else {
+            return (why, tried);
+        };
+        let fits = sentences(why.masked()).len() < PART_SENTENCES_MAX
+            && repeats.words() <= room
+            && why.words() + repeats.words() <= PART_WORDS_MAX;
+        if fits { (why.then(&repeats), tried) } else { (why, tried) }
     }
 
     fn tried(&self, gaps: &mut Vec<Gap>) -> Text {
@@ -288,7 +308,9 @@ impl Teller<'_, '_> {
             let slots = self.slots.clone().with(Slot::Times(times));
             let general = "I tried a known remedy {times}.";
             match rung.filter(|r| !r.said.is_empty()) {
-                Some(rung) => Teller { story: self.story, slots }.fill(Part::Tried, rung.said, general, gaps),
+                Some(rung) => {
+                    Teller { story: self.story, slots }.fill(Part::Tried, rung.said, general, gaps)
+                }
                 None => fill(general, &slots).unwrap_or_default(),
             }
         };
@@ -298,8 +320,7 @@ impl Teller<'_, '_> {
             [first, second] => said(*first).then(&said(*second)),
             [.., last] => {
                 let ways = u64::try_from(ran.len()).unwrap_or(u64::MAX);
-                let count = Slots::default().with(Slot::Count(ways));
-                fill("I tried {count} ways.", &count).unwrap_or_default().then(&said(*last))
+                ways_tried(ways).then(&said(*last))
             }
         }
     }
@@ -320,15 +341,24 @@ impl Teller<'_, '_> {
             Outcome::Recovered => {
                 let variant = self.story.variant.as_deref().and_then(|v| variants::find(row.id, v));
                 let healed = variant.map_or(row.texts.healed, |v| v.healed);
-                Text::fixed("Yes.").then(&self.fill(Part::Worked, healed, "The step works again.", gaps))
+                Text::fixed("Yes.").then(&self.fill(
+                    Part::Worked,
+                    healed,
+                    "The step works again.",
+                    gaps,
+                ))
             }
             Outcome::FixedByPerson => Text::fixed("Yes. The step went on after your help."),
-            Outcome::Escalated if self.story.place.step.is_some() => Text::fixed("No. This step is paused."),
+            Outcome::Escalated if self.story.place.step.is_some() => {
+                Text::fixed("No. This step is paused.")
+            }
             Outcome::Escalated => Text::fixed("No. I stopped there."),
             Outcome::Waiting => Text::fixed("Not yet."),
             Outcome::CouldNotVerify => Text::fixed("Not yet. The result could not be checked."),
             Outcome::TryLater => Text::fixed("Not yet. The trouble did not pass in time."),
-            Outcome::Partly { left: None } => Text::fixed("Partly. I left out what I could not do."),
+            Outcome::Partly { left: None } => {
+                Text::fixed("Partly. I left out what I could not do.")
+            }
             Outcome::Partly { left: Some(items) } => {
                 let slots = Slots::default().with(Slot::Items(items.clone()));
                 fill("Partly. Still open: {items}.", &slots).unwrap_or_default()
@@ -354,18 +384,18 @@ impl Teller<'_, '_> {
 
     fn ask(&self, gaps: &mut Vec<Gap>) -> Text {
         let texts = &self.story.row.texts;
-        let needs_person = matches!(
-            self.story.outcome,
-            Outcome::Escalated | Outcome::Waiting | Outcome::TryLater
-        );
+        let needs_person =
+            matches!(self.story.outcome, Outcome::Escalated | Outcome::Waiting | Outcome::TryLater);
         let asks = !texts.ask.is_empty();
-        let general = if self.slots.get("step").is_some() { "Check the step {step}" } else { "Check {tool}" };
+        let general =
+            if self.slots.get("step").is_some() { "Check the step {step}" } else { "Check {tool}" };
         match self.story.outcome {
             Outcome::Recovered | Outcome::FixedByPerson => Text::fixed(lists::NOTHING),
             _ if asks => self.going_on(self.fill(Part::Ask, texts.ask, general, gaps)),
             Outcome::TryLater => Text::fixed("Run this board again in ten minutes."),
             _ if needs_person => {
-                let ask = fill(general, &self.slots).unwrap_or_else(|_| Text::fixed("Check the computer"));
+                let ask = fill(general, &self.slots)
+                    .unwrap_or_else(|_| Text::fixed("Check the computer"));
                 ask.ended(lists::THEN_RETRY)
             }
             _ => Text::fixed(lists::NOTHING),
@@ -380,6 +410,11 @@ impl Teller<'_, '_> {
             Resume::Nothing => ask.ended("."),
         }
     }
+}
+
+fn ways_tried(ways: u64) -> Text {
+    let count = Slots::default().with(Slot::Count(ways));
+    fill("I tried {count:way|ways}.", &count).unwrap_or_default()
 }
 
 /// Said when nobody knows why.

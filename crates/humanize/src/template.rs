@@ -46,8 +46,13 @@ pub fn fill(template: &'static str, slots: &Slots) -> Result<Text, TemplateError
         if number > SLOTS_MAX {
             return Err(TemplateError::TooMany);
         }
-        let (name, forms) = inside.split_once(':').map_or((inside, None), |(n, f)| (n, f.split_once('|')));
-        let known = SLOT_NAMES.iter().copied().find(|n| *n == name).ok_or_else(|| TemplateError::NoSlot(name.to_owned()))?;
+        let (name, forms) =
+            inside.split_once(':').map_or((inside, None), |(n, f)| (n, f.split_once('|')));
+        let known = SLOT_NAMES
+            .iter()
+            .copied()
+            .find(|n| *n == name)
+            .ok_or_else(|| TemplateError::NoSlot(name.to_owned()))?;
         let value = slots.get(known).ok_or(TemplateError::Unfilled(known))?;
         let (mut text, mut mask) = value.words();
         let mut before = before;
@@ -58,7 +63,7 @@ pub fn fill(template: &'static str, slots: &Slots) -> Result<Text, TemplateError
         }
         shown.push_str(before);
         masked.push_str(before);
-        if starts_sentence(&shown) {
+        if value.is_prose() && starts_sentence(&shown) {
             text = capital(&text);
             mask = capital(&mask);
         }

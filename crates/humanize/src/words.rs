@@ -54,7 +54,8 @@ impl Words {
                     known.extend(entry.split_whitespace().map(str::to_lowercase));
                 }
             } else if section.starts_with("Say this") {
-                synonyms.extend(second.split(',').map(|not| Synonym { say: first, not: not.trim() }));
+                synonyms
+                    .extend(second.split(',').map(|not| Synonym { say: first, not: not.trim() }));
             }
         }
         Words { known, synonyms }
@@ -160,8 +161,19 @@ mod tests {
 
     #[test]
     fn inflected_forms_are_found_and_others_are_not() {
-        for word in ["stopped", "placing", "tries", "footprints", "board's", "read-only", "KiCad's",
-            "don\u{2019}t", "design-rule", "copied", "switches"] {
+        for word in [
+            "stopped",
+            "placing",
+            "tries",
+            "footprints",
+            "board's",
+            "read-only",
+            "KiCad's",
+            "don\u{2019}t",
+            "design-rule",
+            "copied",
+            "switches",
+        ] {
             assert!(words().knows(word), "{word}");
         }
         for word in ["eval", "renderer", "timeout", "kicad-cli", "econnrefused", "mutex"] {
