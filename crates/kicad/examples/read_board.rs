@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::time::Instant;
 
+use pcbflow_kicad::file::board::Board;
 use pcbflow_kicad::sexpr::{Document, Edit};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,6 +17,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = Instant::now();
     let same = Edit::new(&doc).finish()?.len() == size;
     let written = begun.elapsed();
-    writeln!(out, "{size} bytes, {} nodes, read in {read:?}, written in {written:?}, same: {same}", doc.node_count())?;
+    writeln!(
+        out,
+        "{size} bytes, {} nodes, read in {read:?}, written in {written:?}, same: {same}",
+        doc.node_count()
+    )?;
+    let begun = Instant::now();
+    match Board::from_document(&doc) {
+        Ok(board) => writeln!(
+            out,
+            "{} footprints, {} nets, {} holes, {} zones, {} tracks, {} oddities, facts in {:?}",
+            board.footprints.len(),
+            board.nets.len(),
+            board.drill_count(),
+            board.zones.len(),
+            board.tracks,
+            board.oddities.len(),
+            begun.elapsed()
+        )?,
+        Err(error) => writeln!(out, "no facts: {error}")?,
+    }
     Ok(())
 }

@@ -22,7 +22,12 @@ pub(crate) fn corpus() -> Option<PathBuf> {
 
 /// All files below `under` in the corpus for which `wanted` says yes, sorted.
 pub(crate) fn corpus_files(under: &str, wanted: impl Fn(&Path) -> bool) -> Option<Vec<PathBuf>> {
-    let mut folders = vec![corpus()?.join(under)];
+    Some(files_below(&corpus()?.join(under), wanted))
+}
+
+/// All files below a folder for which `wanted` says yes, sorted.
+pub(crate) fn files_below(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -35,7 +40,24 @@ pub(crate) fn corpus_files(under: &str, wanted: impl Fn(&Path) -> bool) -> Optio
         }
     }
     files.sort();
-    Some(files)
+    files
+}
+
+/// KiCad's own demo projects of one version, beside an installed `kicad-cli-<major>`; `None` (and a note) without.
+pub(crate) fn demos(major: u32) -> Option<PathBuf> {
+    let name = format!("kicad-cli-{major}");
+    let paths = std::env::var_os("PATH")?;
+    let program =
+        std::env::split_paths(&paths).map(|folder| folder.join(&name)).find(|path| path.exists());
+    let program = program.and_then(|path| path.canonicalize().ok());
+    let above = program.iter().flat_map(|path| path.ancestors().skip(1));
+    let demos = above
+        .map(|folder| folder.join("root/usr/share/kicad/demos"))
+        .find(|folder| folder.is_dir());
+    if demos.is_none() {
+        note(&format!("skipped: the demo projects of KiCad {major} are not installed"));
+    }
+    demos
 }
 
 /// Path of `kicad-cli-<major>`, or `None` (and a note) where it is not installed.
@@ -66,7 +88,8 @@ pub(crate) fn run(program: &str, home: &Path, args: &[&str]) -> (Option<i32>, St
 pub(crate) fn drc(program: &str, folder: &Path, board: &Path) -> Vec<(String, String)> {
     let report = folder.join("report.json");
     let (report_text, board_text) = (report.to_string_lossy(), board.to_string_lossy());
-    let args = ["pcb", "drc", "--format", "json", "--severity-all", "-o", &report_text, &board_text];
+    let args =
+        ["pcb", "drc", "--format", "json", "--severity-all", "-o", &report_text, &board_text];
     let (code, _, stderr) = run(program, folder, &args);
     assert_eq!(code, Some(0), "{stderr}");
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();

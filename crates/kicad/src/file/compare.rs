@@ -118,7 +118,10 @@ impl Comparison {
     /// unfit, no net rewired. Extra footprints and other names do not count.
     #[must_use]
     pub fn is_equal(&self) -> bool {
-        self.missing.is_empty() && self.duplicated.is_empty() && self.pads.is_empty() && self.rewired.is_empty()
+        self.missing.is_empty()
+            && self.duplicated.is_empty()
+            && self.pads.is_empty()
+            && self.rewired.is_empty()
     }
 
     /// No components although the board has footprints: the netlist is not to be believed.
@@ -135,7 +138,8 @@ impl Comparison {
                 *counts.entry(&footprint.reference).or_default() += 1;
             }
         }
-        let on_board: BTreeSet<&str> = board.footprints.iter().map(|f| f.reference.as_str()).collect();
+        let on_board: BTreeSet<&str> =
+            board.footprints.iter().map(|f| f.reference.as_str()).collect();
         for (reference, list) in &components {
             let excluded = list.iter().all(|component| component.excluded_from_board);
             match (on_board.contains(reference), excluded) {
@@ -148,7 +152,8 @@ impl Comparison {
         self.duplicated = counts.into_iter().filter_map(several).collect();
         self.duplicated_in_schematic =
             components.iter().filter_map(|(name, list)| several((name, list.len()))).collect();
-        let unknown = board.footprints.iter().filter(|f| !components.contains_key(f.reference.as_str()));
+        let unknown =
+            board.footprints.iter().filter(|f| !components.contains_key(f.reference.as_str()));
         self.extra = unknown.map(extra).collect();
         self.extra.sort_by(|a, b| (a.kind, &a.reference).cmp(&(b.kind, &b.reference)));
     }
@@ -163,7 +168,9 @@ fn extra(footprint: &Footprint) -> Extra {
     let kind = match () {
         () if footprint.is_board_only() => ExtraKind::BoardOnly,
         () if is_filler(&footprint.reference) => ExtraKind::Filler,
-        () if footprint.path.is_none() && footprint.pads.iter().all(|pad| pad.net.is_none()) => ExtraKind::Unlinked,
+        () if footprint.path.is_none() && footprint.pads.iter().all(|pad| pad.net.is_none()) => {
+            ExtraKind::Unlinked
+        }
         () => ExtraKind::Part,
     };
     Extra { reference: footprint.reference.clone(), library_id: footprint.library_id.clone(), kind }
@@ -183,7 +190,9 @@ impl<'a> Sides<'a> {
         let real = || board.footprints.iter().filter(|f| !f.is_board_only());
         real().for_each(|f| *counts.entry(&f.reference).or_default() += 1);
         let components = netlist.by_reference();
-        let both = |reference: &str| counts.get(reference) == Some(&1) && components.contains_key(reference);
+        let both = |reference: &str| {
+            counts.get(reference) == Some(&1) && components.contains_key(reference)
+        };
         let mut sides = Sides { netlist: BTreeMap::new(), board: BTreeMap::new() };
         for net in &netlist.nets {
             for pin in net.pins.iter().filter(|pin| both(&pin.reference)) {
@@ -193,7 +202,8 @@ impl<'a> Sides<'a> {
         for footprint in real().filter(|f| both(&f.reference)) {
             // Holes and paste openings carry no signal; pads without a number belong to no pin.
             for pad in footprint.pads.iter().filter(|pad| pad.on_copper && !pad.number.is_empty()) {
-                let pin = Pin { reference: footprint.reference.clone(), number: pad.number.clone() };
+                let pin =
+                    Pin { reference: footprint.reference.clone(), number: pad.number.clone() };
                 sides.board.entry(pin).or_default().insert(pad.net.as_deref());
             }
         }
@@ -247,14 +257,20 @@ impl<'a> Sides<'a> {
                 // A pin alone is as good on no net at all.
                 [_] if home.is_none() => Vec::new(),
                 _ => {
-                    let elsewhere = pins.iter().filter(|pin| home.is_none() || self.on_board(pin) != home);
-                    elsewhere.map(|pin| ((*pin).clone(), self.on_board(pin).map(str::to_owned))).collect()
+                    let elsewhere =
+                        pins.iter().filter(|pin| home.is_none() || self.on_board(pin) != home);
+                    elsewhere
+                        .map(|pin| ((*pin).clone(), self.on_board(pin).map(str::to_owned)))
+                        .collect()
                 }
             };
-            let there = home.and_then(|home| built.get(home)).map(Vec::as_slice).unwrap_or_default();
+            let there =
+                home.and_then(|home| built.get(home)).map(Vec::as_slice).unwrap_or_default();
             let gained: Vec<(Pin, String)> = there
                 .iter()
-                .filter_map(|pin| self.netlist.get(*pin).filter(|net| *net != name).map(|net| (pin, net)))
+                .filter_map(|pin| {
+                    self.netlist.get(*pin).filter(|net| *net != name).map(|net| (pin, net))
+                })
                 .map(|(pin, net)| ((*pin).clone(), (*net).to_owned()))
                 .collect();
             let board = home.map(str::to_owned);
@@ -269,7 +285,9 @@ impl<'a> Sides<'a> {
     /// The board's net that has most of these pins; the first by name among equals.
     fn home(&self, pins: &[&Pin]) -> Option<&'a str> {
         let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
-        pins.iter().filter_map(|pin| self.on_board(pin)).for_each(|net| *votes.entry(net).or_default() += 1);
+        pins.iter()
+            .filter_map(|pin| self.on_board(pin))
+            .for_each(|net| *votes.entry(net).or_default() += 1);
         let most = votes.values().copied().max()?;
         votes.into_iter().find(|(_, count)| *count == most).map(|(net, _)| net)
     }

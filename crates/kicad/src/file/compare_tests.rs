@@ -96,25 +96,39 @@ fn finds_rewiring() {
     assert!(c.rewired.iter().any(|r| r.netlist.starts_with("unconnected")), "{:?}", c.rewired);
     // A net on none of whose pins there is a net.
     let c = compare("R1: 1= 2=B; R2: 1= 2=C; R3: 1=B 2=C 3=");
-    assert_eq!((c.rewired.len(), c.rewired[0].board.clone(), c.rewired[0].lost.len()), (1, None, 2));
+    assert_eq!(
+        (c.rewired.len(), c.rewired[0].board.clone(), c.rewired[0].lost.len()),
+        (1, None, 2)
+    );
 }
 
 #[test]
 fn finds_parts_and_pads() {
     let list = netlist(&["R1", "R2", "R3", "!TP1", "!TP2"], &NETS);
-    let b = board("R1: 1=A 2=B; R3: 1=B 1=C 2=C 3= 9=A; TP1: ; REF**: ; G***: ; LOGO: ; !H1: ; H2: ; J9: 1=A; R3x: ; R1: 1=A");
+    let b = board(
+        "R1: 1=A 2=B; R3: 1=B 1=C 2=C 3= 9=A; TP1: ; REF**: ; G***: ; LOGO: ; !H1: ; H2: ; J9: 1=A; R3x: ; R1: 1=A",
+    );
     let c = Comparison::new(&list, &b);
     assert_eq!(c.missing, ["R2"]);
     assert_eq!(c.excluded_on_board, ["TP1"]);
     assert_eq!(c.duplicated, [("R1".to_owned(), 2)]);
-    let kinds = |kind| c.extra.iter().filter(move |e| e.kind == kind).map(|e| e.reference.as_str()).collect::<Vec<_>>();
+    let kinds = |kind| {
+        c.extra
+            .iter()
+            .filter(move |e| e.kind == kind)
+            .map(|e| e.reference.as_str())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(kinds(ExtraKind::BoardOnly), ["H1"]);
     assert_eq!(kinds(ExtraKind::Filler), ["G***", "LOGO", "REF**"]);
     assert_eq!(kinds(ExtraKind::Unlinked), ["H2", "R3x"]);
     assert_eq!(kinds(ExtraKind::Part), ["J9"]);
     assert_eq!(c.pads.len(), 1);
     let r3 = &c.pads[0];
-    assert_eq!((r3.reference.as_str(), r3.missing.len(), r3.extra.len(), r3.torn.len()), ("R3", 0, 1, 1));
+    assert_eq!(
+        (r3.reference.as_str(), r3.missing.len(), r3.extra.len(), r3.torn.len()),
+        ("R3", 0, 1, 1)
+    );
     let c = compare("R1: 1=A; R2: 1=A 2=C; R3: 1=B 2=C 3=");
     assert_eq!(c.pads[0].missing.iter().collect::<Vec<_>>(), ["2"]);
     assert!(Comparison::new(&Netlist::default(), &b).is_netlist_empty());
@@ -161,17 +175,18 @@ fn real_boards_fit_their_schematics() {
         assert_eq!((c.footprints, c.components), (footprints, components), "{name}");
         assert_eq!(c.missing, [""; 0], "{name}");
         let on_board_only = c.extra.iter().filter(|e| e.kind != ExtraKind::BoardOnly);
-        assert_eq!(on_board_only.map(|e| &e.reference).collect::<BTreeSet<_>>().len(), only_on_board, "{name}");
+        assert_eq!(
+            on_board_only.map(|e| &e.reference).collect::<BTreeSet<_>>().len(),
+            only_on_board,
+            "{name}"
+        );
         assert_eq!(c.is_netlist_empty(), name.starts_with("v5"), "{name}");
-        crate::testing::note(&format!(
-            "{name}: {} renamed, {} rewired, {} with other pads, {:?} duplicated",
-            c.renamed.len(),
-            c.rewired.len(),
-            c.pads.len(),
-            c.duplicated
-        ));
-        for r in c.rewired.iter().take(5) { crate::testing::note(&format!("  {r:?}")); }
-        for r in c.pads.iter().take(5) { crate::testing::note(&format!("  {r:?}")); }
+        // Older boards name nets otherwise (up to 37 of them), none is wired otherwise.
+        assert!(
+            c.rewired.is_empty() && c.pads.is_empty() && c.duplicated.is_empty(),
+            "{name}: {c:?}"
+        );
+        assert!(c.renamed.len() <= 37, "{name}: {:?}", c.renamed);
     }
 }
 
@@ -195,14 +210,15 @@ fn removing_one_footprint_changes_its_span_alone_and_both_versions_load_it() {
         std::fs::write(&board, &bytes).unwrap();
         let (out, input) = (folder.path().join("p.csv"), board.to_string_lossy().into_owned());
         let out_text = out.to_string_lossy().into_owned();
-        let args = ["pcb", "export", "pos", "--format", "csv", "--units", "mm", "-o", &out_text, &input];
+        let args =
+            ["pcb", "export", "pos", "--format", "csv", "--units", "mm", "-o", &out_text, &input];
         let (code, _, stderr) = run(&program, folder.path(), &args);
         assert_eq!(code, Some(0), "{program}: {stderr}");
         let csv = std::fs::read_to_string(&out).unwrap();
         assert!(!csv.contains(&format!("\"{reference}\",")), "{reference}");
         assert!(csv.lines().count() > 50, "{csv}");
         let netlist = exported(&program, &corpus.join("v9-stickhub/StickHub.kicad_sch"));
-        assert_eq!(Comparison::new(&netlist, &after).missing, [reference.clone()]);
+        assert_eq!(Comparison::new(&netlist, &after).missing, std::slice::from_ref(&reference));
     }
 }
 

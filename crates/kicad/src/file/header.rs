@@ -161,7 +161,10 @@ impl Header {
     #[must_use]
     pub fn required_major(&self) -> Option<u32> {
         // KiCad does not check the date of a schematic that names no generator version.
-        if self.kind == FileKind::Schematic && self.generator_version.is_none() && self.version > Some(20_231_120) {
+        if self.kind == FileKind::Schematic
+            && self.generator_version.is_none()
+            && self.version > Some(20_231_120)
+        {
             return Some(6);
         }
         required_major(self.kind, self.version?)
@@ -203,7 +206,9 @@ fn kind_of(word: &[u8]) -> Result<FileKind, HeaderError> {
         b"version" => FileKind::Rules,
         other => {
             let shown = &other[..other.len().min(MAX_SHOWN_BYTES)];
-            return Err(HeaderError::UnknownKind { word: String::from_utf8_lossy(shown).into_owned() });
+            return Err(HeaderError::UnknownKind {
+                word: String::from_utf8_lossy(shown).into_owned(),
+            });
         }
     })
 }
@@ -254,7 +259,8 @@ mod tests {
 
     #[test]
     fn reads_one_line_and_several() {
-        let one = Header::parse(b"(kicad_pcb (version 20171130) (host pcbnew \"(5.0.1)-3\")\n").unwrap();
+        let one =
+            Header::parse(b"(kicad_pcb (version 20171130) (host pcbnew \"(5.0.1)-3\")\n").unwrap();
         assert_eq!((one.kind, one.version), (FileKind::Board, Some(20_171_130)));
         assert_eq!(one.generator.as_deref(), Some("pcbnew"));
         let several = b"# x\r\n(kicad_sch\r\n\t(version\r\n 20250114)\r\n\t(generator \"eeschema\")\r\n\t(generator_version \"9.0\")\r\n";
@@ -268,7 +274,8 @@ mod tests {
 
     #[test]
     fn versions_inside_the_file_do_not_count() {
-        let header = Header::parse(b"(kicad_pcb (general (version 5)) (version 20240108))").unwrap();
+        let header =
+            Header::parse(b"(kicad_pcb (general (version 5)) (version 20240108))").unwrap();
         assert_eq!(header.version, None, "a version after the general part is not a header");
         let header = Header::parse(b"(kicad_pcb (x (version 5)) (version 20240108))").unwrap();
         assert_eq!(header.version, Some(20_240_108));
@@ -301,12 +308,14 @@ mod tests {
 
     #[test]
     fn every_board_and_sheet_of_the_corpus_has_a_header() {
-        let wanted = |path: &Path| path.extension().is_some_and(|e| e == "kicad_pcb" || e == "kicad_sch");
+        let wanted =
+            |path: &Path| path.extension().is_some_and(|e| e == "kicad_pcb" || e == "kicad_sch");
         let Some(files) = corpus_files("", wanted) else { return };
         for path in files {
             let header = Header::read(&path).unwrap();
             let name = path.to_string_lossy();
-            let major = ["v5-", "v6-", "v7-", "v8-", "v9-", "v10-"].iter().position(|p| name.contains(p));
+            let major =
+                ["v5-", "v6-", "v7-", "v8-", "v9-", "v10-"].iter().position(|p| name.contains(p));
             let expected = major.map_or(9, |at| 5 + u32::try_from(at).unwrap());
             assert!(header.version.is_some(), "{name}");
             // The root sheets of one old project were saved by an older release than its board.

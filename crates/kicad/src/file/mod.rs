@@ -27,3 +27,6 @@ pub(crate) fn read_bounded(path: &std::path::Path) -> std::io::Result<Vec<u8>> {
     file.take(limit + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod demo_tests;

@@ -126,11 +126,16 @@ impl Netlist {
         if bytes.len() > MAX_NETLIST_BYTES {
             return Err(NetlistError::TooLarge { bytes: bytes.len(), limit: MAX_NETLIST_BYTES });
         }
-        let text = std::str::from_utf8(bytes).map_err(|e| NetlistError::NotText { offset: e.valid_up_to() })?;
+        let text = std::str::from_utf8(bytes)
+            .map_err(|e| NetlistError::NotText { offset: e.valid_up_to() })?;
         if text.trim().is_empty() {
             return Err(NetlistError::Empty);
         }
-        let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NETLIST_NODES, ..ParsingOptions::default() };
+        let options = ParsingOptions {
+            allow_dtd: false,
+            nodes_limit: MAX_NETLIST_NODES,
+            ..ParsingOptions::default()
+        };
         let xml = Document::parse_with_options(text, options).map_err(|source| {
             let place = source.pos();
             NetlistError::Xml { line: place.row, column: place.col, source }
@@ -151,7 +156,10 @@ impl Netlist {
         let name = root.tag_name().name();
         let part = |missing: &'static str| {
             let found = (name == "export").then(|| child(root, missing)).flatten();
-            found.ok_or_else(|| NetlistError::NotANetlist { root: name.chars().take(60).collect(), missing })
+            found.ok_or_else(|| NetlistError::NotANetlist {
+                root: name.chars().take(60).collect(),
+                missing,
+            })
         };
         let design = part("design")?;
         Ok(Netlist {
@@ -186,7 +194,8 @@ fn text(node: Node<'_, '_>, name: &str) -> String {
 }
 
 fn component(node: Node<'_, '_>) -> Component {
-    let property = |name: &str| elements(node, "property").any(|p| p.attribute("name") == Some(name));
+    let property =
+        |name: &str| elements(node, "property").any(|p| p.attribute("name") == Some(name));
     Component {
         reference: node.attribute("ref").unwrap_or_default().to_owned(),
         value: text(node, "value"),

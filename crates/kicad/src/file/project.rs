@@ -113,7 +113,10 @@ pub struct Exclusion {
 impl ProjectRules {
     /// Checks that the project switches off.
     pub fn ignored_checks(&self) -> impl Iterator<Item = &str> {
-        self.severities.iter().filter(|(_, severity)| *severity == "ignore").map(|(check, _)| check.as_str())
+        self.severities
+            .iter()
+            .filter(|(_, severity)| *severity == "ignore")
+            .map(|(check, _)| check.as_str())
     }
 }
 
@@ -122,7 +125,9 @@ impl ProjectState {
     #[must_use]
     pub fn read(path: &Path) -> Self {
         let state = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound if path.symlink_metadata().is_ok() => ProjectState::NotPlainFile,
+            io::ErrorKind::NotFound if path.symlink_metadata().is_ok() => {
+                ProjectState::NotPlainFile
+            }
             io::ErrorKind::NotFound => ProjectState::Missing,
             kind => ProjectState::Unreadable { kind },
         };
@@ -155,9 +160,11 @@ impl ProjectState {
             Ok(json) => rules(&json),
             Err(error) => match conflict_line(bytes) {
                 Some(line) => ProjectState::MergeConflict { line },
-                None => {
-                    ProjectState::NotJson { line: error.line(), column: error.column(), cut_off: error.is_eof() }
-                }
+                None => ProjectState::NotJson {
+                    line: error.line(),
+                    column: error.column(),
+                    cut_off: error.is_eof(),
+                },
             },
         }
     }
@@ -198,7 +205,8 @@ fn without_comments(text: &[u8]) -> Vec<u8> {
                 length
             }
             (false, [b'/', b'*', body @ ..]) => {
-                let length = body.windows(2).position(|w| w == b"*/").map_or(rest.len(), |at| at + 4);
+                let length =
+                    body.windows(2).position(|w| w == b"*/").map_or(rest.len(), |at| at + 4);
                 out[pos..pos + length].iter_mut().filter(|b| **b != b'\n').for_each(|b| *b = b' ');
                 length
             }
@@ -210,7 +218,8 @@ fn without_comments(text: &[u8]) -> Vec<u8> {
 }
 
 fn link_target(bytes: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(bytes.get(..bytes.len().min(MAX_LINK_BYTES + 1))?).ok()?.trim_end();
+    let text =
+        std::str::from_utf8(bytes.get(..bytes.len().min(MAX_LINK_BYTES + 1))?).ok()?.trim_end();
     let one_name = text.len() <= MAX_LINK_BYTES && !text.contains(['\n', '{', '"']);
     let project = Path::new(text).extension().is_some_and(|e| e.eq_ignore_ascii_case("kicad_pro"));
     (one_name && project).then(|| text.to_owned())
@@ -225,7 +234,8 @@ fn rules(json: &Value) -> ProjectState {
     let Some(limits) = settings["rules"].as_object() else {
         return ProjectState::WithoutRules { missing: "board.design_settings.rules" };
     };
-    let Some(classes) = json["net_settings"]["classes"].as_array().filter(|list| !list.is_empty()) else {
+    let Some(classes) = json["net_settings"]["classes"].as_array().filter(|list| !list.is_empty())
+    else {
         return ProjectState::WithoutRules { missing: "net_settings.classes" };
     };
     // A count, not a length.
@@ -261,7 +271,8 @@ fn net_class(value: &Value) -> NetClass {
 }
 
 fn severities(value: &Value) -> BTreeMap<String, String> {
-    let pair = |(check, severity): (&String, &Value)| Some((check.clone(), severity.as_str()?.to_owned()));
+    let pair =
+        |(check, severity): (&String, &Value)| Some((check.clone(), severity.as_str()?.to_owned()));
     value.as_object().map(|map| map.iter().filter_map(pair).collect()).unwrap_or_default()
 }
 
@@ -305,7 +316,8 @@ impl Probe {
     /// The probe that fits a board; `None` if there is nothing on it that a limit speaks of.
     #[must_use]
     pub fn for_board(board: &Board) -> Option<Self> {
-        let pads = board.footprints.iter().flat_map(|f| &f.pads).filter(|pad| pad.on_copper).count();
+        let pads =
+            board.footprints.iter().flat_map(|f| &f.pads).filter(|pad| pad.on_copper).count();
         match () {
             () if board.tracks > 0 => Some(Probe::TrackWidth),
             () if board.drill_count() > 0 => Some(Probe::HoleSize),

@@ -31,11 +31,18 @@ fn tells_the_states_apart() {
     assert_eq!(state(""), ProjectState::Empty);
     assert_eq!(state(" \r\n\0"), ProjectState::Empty);
     assert_eq!(state("{}"), ProjectState::WithoutRules { missing: "board.design_settings.rules" });
-    let no_classes = r#"{"board": {"design_settings": {"rules": {}}}, "net_settings": {"classes": []}}"#;
+    let no_classes =
+        r#"{"board": {"design_settings": {"rules": {}}}, "net_settings": {"classes": []}}"#;
     assert_eq!(state(no_classes), ProjectState::WithoutRules { missing: "net_settings.classes" });
-    assert!(matches!(state(&WHOLE[..WHOLE.len() - 9]), ProjectState::NotJson { cut_off: true, .. }));
+    assert!(matches!(
+        state(&WHOLE[..WHOLE.len() - 9]),
+        ProjectState::NotJson { cut_off: true, .. }
+    ));
     assert!(matches!(state("{,}"), ProjectState::NotJson { cut_off: false, line: 1, .. }));
-    assert_eq!(state("../other/x.kicad_pro"), ProjectState::LinkAsText { target: "../other/x.kicad_pro".into() });
+    assert_eq!(
+        state("../other/x.kicad_pro"),
+        ProjectState::LinkAsText { target: "../other/x.kicad_pro".into() }
+    );
     assert_eq!(state("{\n<<<<<<< HEAD\n}"), ProjectState::MergeConflict { line: 2 });
     assert_eq!(state("[]"), ProjectState::WithoutRules { missing: "board.design_settings.rules" });
 }
@@ -43,7 +50,9 @@ fn tells_the_states_apart() {
 #[test]
 fn accepts_what_kicad_accepts() {
     let commented = WHOLE.replacen('{', "{ // {\n /* \" */ ", 1);
-    for text in [commented, format!("\u{feff}{WHOLE}"), format!("{WHOLE}\0"), WHOLE.replace('\n', "\r\n")] {
+    for text in
+        [commented, format!("\u{feff}{WHOLE}"), format!("{WHOLE}\0"), WHOLE.replace('\n', "\r\n")]
+    {
         assert!(state(&text).is_ok(), "{text}");
     }
     assert!(!state(&format!("{WHOLE}\nfoo")).is_ok());
@@ -72,25 +81,34 @@ fn looks_at_the_disk() {
 #[test]
 fn absurd_limits_change_three_things_only() {
     let out = with_absurd_limit(WHOLE.as_bytes(), Probe::TrackWidth).unwrap();
-    let (old, new): (Value, Value) = (serde_json::from_str(WHOLE).unwrap(), serde_json::from_slice(&out).unwrap());
+    let (old, new): (Value, Value) =
+        (serde_json::from_str(WHOLE).unwrap(), serde_json::from_slice(&out).unwrap());
     assert_eq!(new["net_settings"], old["net_settings"]);
     let settings = &new["board"]["design_settings"];
     assert_eq!(settings["rules"]["min_track_width"], 24.683);
     assert_eq!(settings["rule_severities"]["track_width"], "error");
     assert_eq!(settings["rule_severities"]["silk_overlap"], "ignore");
     assert!(with_absurd_limit(b"{}", Probe::HoleSize).is_err());
-    assert!(Probe::TrackWidth.is_hit("track_width", "Track width (… min width 24.6830 mm; actual 0.3000 mm)"));
+    assert!(
+        Probe::TrackWidth
+            .is_hit("track_width", "Track width (… min width 24.6830 mm; actual 0.3000 mm)")
+    );
     assert!(!Probe::HoleSize.is_hit("track_width", "24.6830"));
 }
 
 #[test]
 fn reads_every_project_of_the_corpus() {
-    let Some(files) = corpus_files("", |p| p.extension().is_some_and(|e| e == "kicad_pro")) else { return };
+    let Some(files) = corpus_files("", |p| p.extension().is_some_and(|e| e == "kicad_pro")) else {
+        return;
+    };
     for path in files {
         let state = ProjectState::read(&path);
         let name = path.to_string_lossy();
         if name.contains("truncated-pro/cut") {
-            assert!(matches!(state, ProjectState::NotJson { cut_off: true, .. }), "{name}: {state:?}");
+            assert!(
+                matches!(state, ProjectState::NotJson { cut_off: true, .. }),
+                "{name}: {state:?}"
+            );
         } else {
             assert!(state.is_ok(), "{name}: {state:?}");
         }

@@ -139,7 +139,8 @@ impl Hierarchy {
     /// The lowest KiCad major version that reads every sheet; `None` if a version is unknown.
     #[must_use]
     pub fn required_major(&self) -> Option<u32> {
-        let majors: Option<Vec<u32>> = self.sheets.values().map(|sheet| sheet.header.required_major()).collect();
+        let majors: Option<Vec<u32>> =
+            self.sheets.values().map(|sheet| sheet.header.required_major()).collect();
         majors?.into_iter().max()
     }
 
@@ -171,7 +172,8 @@ impl<R: FnMut(&Path) -> io::Result<Vec<u8>>> Walk<R> {
         self.count(&root);
         while let Some((path, next)) = stack.last_mut() {
             let parent = path.clone();
-            let child = self.out.sheets.get(path).and_then(|sheet| sheet.children.get(*next)).cloned();
+            let child =
+                self.out.sheets.get(path).and_then(|sheet| sheet.children.get(*next)).cloned();
             *next += 1;
             let Some(child) = child else {
                 stack.pop();
@@ -193,7 +195,11 @@ impl<R: FnMut(&Path) -> io::Result<Vec<u8>>> Walk<R> {
         }
     }
 
-    fn enter(&mut self, child: &SubSheet, stack: &[(PathBuf, usize)]) -> Result<PathBuf, SheetFault> {
+    fn enter(
+        &mut self,
+        child: &SubSheet,
+        stack: &[(PathBuf, usize)],
+    ) -> Result<PathBuf, SheetFault> {
         if child.file.is_empty() {
             return Err(SheetFault::NoFile);
         }
@@ -277,8 +283,13 @@ fn sheet(path: &Path, bytes: Vec<u8>) -> Result<Sheet, SheetFault> {
 /// Whether a property is the file of a sheet; KiCad 6 wrote `Sheet file`.
 fn sub_sheet(node: Node<'_>, folder: &Path) -> SubSheet {
     let property = |names: [&str; 2]| {
-        let wanted = |n: &Node<'_>| n.atom(1).is_some_and(|name| names.contains(&name.text().as_str()));
-        node.children_named("property").find(wanted).and_then(|n| n.atom(2)).map(Node::text).unwrap_or_default()
+        let wanted =
+            |n: &Node<'_>| n.atom(1).is_some_and(|name| names.contains(&name.text().as_str()));
+        node.children_named("property")
+            .find(wanted)
+            .and_then(|n| n.atom(2))
+            .map(Node::text)
+            .unwrap_or_default()
     };
     let file = property(["Sheetfile", "Sheet file"]);
     // Files drawn on Windows may hold backslashes; KiCad takes both.
@@ -292,7 +303,9 @@ fn normalised(path: &Path) -> PathBuf {
     for part in path.components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
+            Component::ParentDir
+                if matches!(out.components().next_back(), Some(Component::Normal(_))) =>
+            {
                 out.pop();
             }
             other => out.push(other),
@@ -302,14 +315,18 @@ fn normalised(path: &Path) -> PathBuf {
 }
 
 fn collect_references(symbol: Node<'_>, out: &mut BTreeSet<String>) {
-    let own = symbol.children_named("property").filter(|p| p.atom(1).is_some_and(|n| *n.value() == *b"Reference"));
+    let own = symbol
+        .children_named("property")
+        .filter(|p| p.atom(1).is_some_and(|n| *n.value() == *b"Reference"));
     let mut add = |reference: Option<String>| {
         out.extend(reference.filter(|text| !text.is_empty() && !text.starts_with('#')));
     };
     own.for_each(|p| add(p.atom(2).map(Node::text)));
     // (instances (project "x" (path "/…" (reference "R1") (unit 1)) …))
     let Some(instances) = symbol.child("instances") else { return };
-    for path in instances.children_named("project").flat_map(|project| project.children_named("path")) {
+    for path in
+        instances.children_named("project").flat_map(|project| project.children_named("path"))
+    {
         add(path.field("reference", 1));
     }
 }
@@ -324,13 +341,19 @@ mod tests {
             format!("\n (sheet (property \"Sheetname\" \"n\") (property \"Sheetfile\" \"{f}\"))")
         };
         let sheets: String = sheets.iter().map(one).collect();
-        format!("(kicad_sch (version 20250114) (generator \"x\") (generator_version \"9.0\"){sheets})")
+        format!(
+            "(kicad_sch (version 20250114) (generator \"x\") (generator_version \"9.0\"){sheets})"
+        )
     }
 
     fn walk(files: &[(&str, String)]) -> Hierarchy {
-        let files: BTreeMap<PathBuf, String> = files.iter().map(|(p, t)| (PathBuf::from(p), t.clone())).collect();
+        let files: BTreeMap<PathBuf, String> =
+            files.iter().map(|(p, t)| (PathBuf::from(p), t.clone())).collect();
         Hierarchy::walk(Path::new("p/root.kicad_sch"), |path| {
-            files.get(path).map(|t| t.clone().into_bytes()).ok_or_else(|| io::ErrorKind::NotFound.into())
+            files
+                .get(path)
+                .map(|t| t.clone().into_bytes())
+                .ok_or_else(|| io::ErrorKind::NotFound.into())
         })
     }
 
@@ -347,8 +370,14 @@ mod tests {
             ("p/c.kicad_sch", file(&[])),
         ]);
         assert_eq!(h.problems, []);
-        let counts: Vec<_> = h.sheets.iter().map(|(p, s)| (p.to_str().unwrap(), s.instances)).collect();
-        let expected = [("p/a.kicad_sch", 2), ("p/c.kicad_sch", 3), ("p/root.kicad_sch", 1), ("p/sub/b.kicad_sch", 3)];
+        let counts: Vec<_> =
+            h.sheets.iter().map(|(p, s)| (p.to_str().unwrap(), s.instances)).collect();
+        let expected = [
+            ("p/a.kicad_sch", 2),
+            ("p/c.kicad_sch", 3),
+            ("p/root.kicad_sch", 1),
+            ("p/sub/b.kicad_sch", 3),
+        ];
         assert_eq!(counts, expected);
         assert_eq!(h.required_major(), Some(9));
     }
@@ -356,9 +385,16 @@ mod tests {
     #[test]
     fn finds_what_is_wrong() {
         let h = walk(&[
-            ("p/root.kicad_sch", file(&["gone", "cut", "", "${X}/a", "new", "old", "pcb", "root.kicad_sch"])),
+            (
+                "p/root.kicad_sch",
+                file(&["gone", "cut", "", "${X}/a", "new", "old", "pcb", "root.kicad_sch"]),
+            ),
             ("p/cut", "(kicad_sch (version 20250114)".into()),
-            ("p/new", "(kicad_sch (version 20270101) (generator \"x\") (generator_version \"11\"))".into()),
+            (
+                "p/new",
+                "(kicad_sch (version 20270101) (generator \"x\") (generator_version \"11\"))"
+                    .into(),
+            ),
             ("p/old", "EESchema Schematic File Version 4\n".into()),
             ("p/pcb", "(kicad_pcb (version 20241229))".into()),
         ]);
@@ -371,7 +407,10 @@ mod tests {
         assert_eq!(found[5], ("pcb", 8, SheetFault::NotASchematic));
         assert_eq!(found[6], ("root.kicad_sch", 9, SheetFault::Cycle));
         assert_eq!(found.len(), 7);
-        assert_eq!(h.too_new_for(10).map(|(p, m)| (p.to_str().unwrap(), m)).collect::<Vec<_>>(), [("p/new", 11)]);
+        assert_eq!(
+            h.too_new_for(10).map(|(p, m)| (p.to_str().unwrap(), m)).collect::<Vec<_>>(),
+            [("p/new", 11)]
+        );
     }
 
     #[test]
@@ -389,16 +428,25 @@ mod tests {
             files.push((format!("p/{}", names[n]), file(&[names[n + 1].as_str(); 10])));
         }
         files.push(("p/s30".into(), file(&[])));
-        let files: Vec<(&str, String)> = files.iter().map(|(p, t)| (p.as_str(), t.clone())).collect();
+        let files: Vec<(&str, String)> =
+            files.iter().map(|(p, t)| (p.as_str(), t.clone())).collect();
         let h = walk(&files);
-        assert!(h.problems.iter().any(|p| matches!(p.fault, SheetFault::TooBig { what: "places", .. })));
+        assert!(
+            h.problems.iter().any(|p| matches!(p.fault, SheetFault::TooBig { what: "places", .. }))
+        );
         // A chain that is deeper than allowed.
         let mut files = vec![("p/root.kicad_sch".to_owned(), file(&["c0"]))];
         for n in 0..100 {
             files.push((format!("p/c{n}"), file(&[format!("c{}", n + 1).as_str()])));
         }
-        let files: Vec<(&str, String)> = files.iter().map(|(p, t)| (p.as_str(), t.clone())).collect();
-        assert!(walk(&files).problems.iter().any(|p| matches!(p.fault, SheetFault::TooBig { what: "levels", .. })));
+        let files: Vec<(&str, String)> =
+            files.iter().map(|(p, t)| (p.as_str(), t.clone())).collect();
+        assert!(
+            walk(&files)
+                .problems
+                .iter()
+                .any(|p| matches!(p.fault, SheetFault::TooBig { what: "levels", .. }))
+        );
     }
 
     #[test]

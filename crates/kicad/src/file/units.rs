@@ -88,7 +88,11 @@ impl Place {
     }
 }
 
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "boards are below 2^53 nm wide")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "boards are below 2^53 nm wide"
+)]
 fn turned(millionths: i64, x: i64, y: i64) -> (i64, i64) {
     let (sin, cos) = (millionths as f64 / 1e6).to_radians().sin_cos();
     let (x, y) = (x as f64, y as f64);
@@ -103,7 +107,9 @@ fn millionths(text: &[u8]) -> Option<i64> {
         _ => (false, text),
     };
     let (digits, exponent) = match digits.iter().position(|b| matches!(b, b'e' | b'E')) {
-        Some(at) => (&digits[..at], std::str::from_utf8(&digits[at + 1..]).ok()?.parse::<i32>().ok()?),
+        Some(at) => {
+            (&digits[..at], std::str::from_utf8(&digits[at + 1..]).ok()?.parse::<i32>().ok()?)
+        }
         None => (digits, 0),
     };
     if exponent.abs() > MAX_EXPONENT || digits.is_empty() {
@@ -166,7 +172,8 @@ mod tests {
     #[test]
     fn quarter_turns_are_exact() {
         let at = |x, y| Place { x: Nm(x), y: Nm(y) };
-        let turn = |degrees: i64| Place::of_relative(at(10, 20), Angle(degrees * 1_000_000), at(3, 1));
+        let turn =
+            |degrees: i64| Place::of_relative(at(10, 20), Angle(degrees * 1_000_000), at(3, 1));
         assert_eq!(turn(0), at(13, 21));
         assert_eq!(turn(90), at(11, 17));
         assert_eq!(turn(180), at(7, 19));

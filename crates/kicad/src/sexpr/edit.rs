@@ -80,7 +80,8 @@ impl<'d> Edit<'d> {
             return Err(EditError::WouldComment { offset: span.end() });
         }
         let joins = |byte: Option<&u8>| byte.is_some_and(|b| !ends_word(*b));
-        let left = if joins(before.last()) && joins(after.first()) { b" ".to_vec() } else { Vec::new() };
+        let left =
+            if joins(before.last()) && joins(after.first()) { b" ".to_vec() } else { Vec::new() };
         self.changes.push((span, left));
         Ok(())
     }
@@ -93,8 +94,10 @@ impl<'d> Edit<'d> {
         self.own(node)?;
         let src = self.doc.bytes();
         let span = node.span();
-        let line_start = src[..span.start()].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-        let line_end = src[span.end()..].iter().position(|b| *b == b'\n').map(|at| span.end() + at + 1);
+        let line_start =
+            src[..span.start()].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let line_end =
+            src[span.end()..].iter().position(|b| *b == b'\n').map(|at| span.end() + at + 1);
         let Some(line_end) = line_end else { return self.remove(node) };
         if all_blank(&src[line_start..span.start()]) && all_blank(&src[span.end()..line_end]) {
             self.changes.push((Span::new(line_start, line_end), Vec::new()));
@@ -148,7 +151,12 @@ impl<'d> Edit<'d> {
     /// # Errors
     /// [`EditError::OtherDocument`], [`EditError::WrongKind`] if `parent` is no list, [`EditError::Fragment`],
     /// [`EditError::NotOneNode`].
-    pub fn insert_child(&mut self, parent: Node<'_>, sibling: Option<Node<'_>>, raw: &str) -> Result<(), EditError> {
+    pub fn insert_child(
+        &mut self,
+        parent: Node<'_>,
+        sibling: Option<Node<'_>>,
+        raw: &str,
+    ) -> Result<(), EditError> {
         self.own(parent)?;
         if !parent.is_list() {
             return Err(EditError::WrongKind { offset: parent.span().start() });
@@ -195,7 +203,9 @@ impl<'d> Edit<'d> {
         out.extend_from_slice(&src[done..]);
         let gone = |node: Node<'_>| {
             let whole = |(span, new): &(Span, Vec<u8>)| {
-                span.start() <= node.span().start() && node.span().end() <= span.end() && all_blank(new)
+                span.start() <= node.span().start()
+                    && node.span().end() <= span.end()
+                    && all_blank(new)
             };
             self.changes.iter().any(whole)
         };
@@ -206,7 +216,11 @@ impl<'d> Edit<'d> {
     }
 
     fn own(&self, node: Node<'_>) -> Result<(), EditError> {
-        if node.belongs_to(self.doc) { Ok(()) } else { Err(EditError::OtherDocument { offset: node.span().start() }) }
+        if node.belongs_to(self.doc) {
+            Ok(())
+        } else {
+            Err(EditError::OtherDocument { offset: node.span().start() })
+        }
     }
 }
 
@@ -230,7 +244,12 @@ fn check_fragment(raw: &str) -> Result<(), EditError> {
         _ => EditError::Fragment(error),
     })?;
     let mut inner = doc.root().children().skip(1);
-    let alone = inner.next().is_some_and(|node| node.bytes() == raw.as_bytes()) && inner.next().is_none();
+    let alone =
+        inner.next().is_some_and(|node| node.bytes() == raw.as_bytes()) && inner.next().is_none();
     // A word that begins with `#` turns into a comment as soon as it stands first on a line.
-    if alone && doc.top().count() == 1 && !raw.starts_with('#') { Ok(()) } else { Err(EditError::NotOneNode) }
+    if alone && doc.top().count() == 1 && !raw.starts_with('#') {
+        Ok(())
+    } else {
+        Err(EditError::NotOneNode)
+    }
 }

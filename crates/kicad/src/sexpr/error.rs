@@ -103,7 +103,9 @@ pub enum Reason {
     #[error("the file begins with a byte order mark, which KiCad does not accept")]
     ByteOrderMark,
     /// The end came while lists were still open.
-    #[error("the file is cut off: {open} brackets are still open, the last one from line {opened_line}")]
+    #[error(
+        "the file is cut off: {open} brackets are still open, the last one from line {opened_line}"
+    )]
     CutOff {
         /// Lists still open.
         open: usize,

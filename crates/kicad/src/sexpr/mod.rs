@@ -6,6 +6,9 @@
 //! blanks, comments) and lays a flat tree of byte spans over them. Nothing is ever printed anew: an [`Edit`] replaces
 //! chosen spans and copies every other byte, so that a file with no edits comes back byte for byte.
 //!
+//! Boards saved by KiCad 9 with teardrops lack an opening bracket before `filter_ratio`; KiCad reads them, and so does
+//! this module.
+//!
 //! **Invariants.** Nodes are stored in the order of the file, a list before its children, so each subtree is one
 //! contiguous run. Reading is iterative: no input, however deep, can overflow the stack. Every limit below is
 //! checked before memory is spent.

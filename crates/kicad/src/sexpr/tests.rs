@@ -38,7 +38,9 @@ fn rebuilt(doc: &Document) -> Vec<u8> {
 
 #[test]
 fn reads_lists_words_strings_and_comments() {
-    let d = doc("# head (not read\n(version 1)\r\n(rule \"a b\"\n  # (x\n  (condition \"A.Net == '\\\"'\"))\n");
+    let d = doc(
+        "# head (not read\n(version 1)\r\n(rule \"a b\"\n  # (x\n  (condition \"A.Net == '\\\"'\"))\n",
+    );
     let heads: Vec<_> = d.top().map(|n| String::from_utf8_lossy(n.head()).into_owned()).collect();
     assert_eq!(heads, ["version", "rule"]);
     let rule = d.top().nth(1).unwrap();
@@ -46,6 +48,20 @@ fn reads_lists_words_strings_and_comments() {
     assert_eq!(rule.field("condition", 1).unwrap(), "A.Net == '\"'");
     assert_eq!(rule.line(), 3);
     assert_eq!(rebuilt(&d), d.bytes());
+}
+
+#[test]
+fn forgives_the_bracket_that_kicad_9_forgets() {
+    let text = "(p (teardrops (curved_edges no)filter_ratio 0.9)\n (enabled yes)) (q))";
+    let d = doc(text);
+    assert_eq!(rebuilt(&d), text.as_bytes());
+    let teardrops = d.root().child("teardrops").unwrap();
+    assert_eq!(teardrops.field("enabled", 1).unwrap(), "yes");
+    assert!(d.root().child("q").is_some());
+    let good = doc("(p (teardrops (curved_edges no) (filter_ratio 0.9) (enabled yes)) (q))");
+    assert_eq!(good.root().child("teardrops").unwrap().field("filter_ratio", 1).unwrap(), "0.9");
+    assert_eq!(reason(b"(p (a)filter_ratio))"), Reason::ExtraClose);
+    assert_eq!(reason(b"(p (a)filter_ratio 1) (b"), Reason::CutOff { open: 2, opened_line: 1 });
 }
 
 #[test]
@@ -65,8 +81,14 @@ fn tells_the_reasons_apart() {
     assert_eq!(reason(b"(a))"), Reason::ExtraClose);
     assert_eq!(reason(b"(a) b"), Reason::StrayText);
     assert_eq!(reason(b"{\"a\": 1}"), Reason::NotSexpr { found: Foreign::Json });
-    assert_eq!(reason(b"version https://git-lfs.x\n"), Reason::NotSexpr { found: Foreign::LargeFilePointer });
-    assert_eq!(reason(b"EESchema Schematic File Version 4\n"), Reason::NotSexpr { found: Foreign::LegacySchematic });
+    assert_eq!(
+        reason(b"version https://git-lfs.x\n"),
+        Reason::NotSexpr { found: Foreign::LargeFilePointer }
+    );
+    assert_eq!(
+        reason(b"EESchema Schematic File Version 4\n"),
+        Reason::NotSexpr { found: Foreign::LegacySchematic }
+    );
     assert_eq!(reason(b"\xff\xfe(\0"), Reason::NotSexpr { found: Foreign::WideText });
     assert_eq!(reason(b"\x7fELF\x02"), Reason::NotSexpr { found: Foreign::Binary });
     let conflict = Document::parse(b"(a\n<<<<<<< HEAD\n(b)\n=======\n".to_vec()).unwrap_err();
@@ -173,7 +195,8 @@ fn every_file_of_the_corpus_comes_back_byte_for_byte() {
     let wanted = |path: &std::path::Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let end = name.rsplit('.').next().unwrap_or_default().to_owned();
-        ["kicad_pcb", "kicad_sch", "kicad_dru", "kicad_sym", "kicad_mod", "kicad_wks"].contains(&end.as_str())
+        ["kicad_pcb", "kicad_sch", "kicad_dru", "kicad_sym", "kicad_mod", "kicad_wks"]
+            .contains(&end.as_str())
             || name == "fp-lib-table"
             || name == "sym-lib-table"
     };
@@ -191,13 +214,17 @@ fn every_file_of_the_corpus_comes_back_byte_for_byte() {
                 // One hand-made file lacks a bracket; two public footprints really hold an unfinished merge.
                 let strict = Document::parse(bytes).unwrap_err();
                 conflicts += usize::from(matches!(strict.reason, Reason::MergeConflict { .. }));
-                let known = matches!(error.reason, Reason::CutOff { .. } | Reason::MergeConflict { .. });
+                let known =
+                    matches!(error.reason, Reason::CutOff { .. } | Reason::MergeConflict { .. });
                 assert!(known, "{}: {error}", path.display());
                 broken += 1;
             }
         }
     }
-    assert!(whole > 100 && broken == 3 && conflicts == 2, "{whole} whole, {broken} broken, {conflicts} conflicts");
+    assert!(
+        whole > 100 && broken == 3 && conflicts == 2,
+        "{whole} whole, {broken} broken, {conflicts} conflicts"
+    );
 }
 
 /// Any tree, written with odd blanks between the parts.
@@ -207,7 +234,8 @@ fn any_sexpr() -> impl Strategy<Value = String> {
     let atom = prop_oneof!["[a-z0-9_.*+-]{1,6}", string];
     let leaf = (blank.clone(), atom).prop_map(|(b, a)| format!("{b}{a}"));
     let tree = leaf.prop_recursive(4, 40, 5, move |inner| {
-        (blank.clone(), prop::collection::vec(inner, 0..5)).prop_map(|(b, parts)| format!("{b}(l{})", parts.concat()))
+        (blank.clone(), prop::collection::vec(inner, 0..5))
+            .prop_map(|(b, parts)| format!("{b}(l{})", parts.concat()))
     });
     prop::collection::vec(tree, 0..6).prop_map(|parts| format!("(r{})\n", parts.concat()))
 }

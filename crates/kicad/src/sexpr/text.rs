@@ -27,7 +27,8 @@ pub fn quote(value: &str) -> String {
 /// An unknown escape keeps the byte that follows the backslash.
 #[must_use]
 pub fn unquote(raw: &[u8]) -> Cow<'_, [u8]> {
-    let Some(inner) = raw.strip_prefix(b"\"").map(|rest| rest.strip_suffix(b"\"").unwrap_or(rest)) else {
+    let Some(inner) = raw.strip_prefix(b"\"").map(|rest| rest.strip_suffix(b"\"").unwrap_or(rest))
+    else {
         return Cow::Borrowed(raw);
     };
     if !inner.contains(&b'\\') {

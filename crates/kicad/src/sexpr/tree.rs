@@ -133,13 +133,20 @@ fn build(src: &[u8], strict: bool) -> Result<Vec<Slot>, (usize, Reason)> {
     if src.len() > MAX_FILE_BYTES {
         return Err((0, Reason::TooLarge { bytes: src.len(), limit: MAX_FILE_BYTES }));
     }
-    let mut slots: Vec<Slot> = Vec::with_capacity((src.len() / BYTES_PER_NODE_GUESS).min(MAX_NODES));
+    let mut slots: Vec<Slot> =
+        Vec::with_capacity((src.len() / BYTES_PER_NODE_GUESS).min(MAX_NODES));
     let mut open: Vec<usize> = Vec::new();
     let mut lexer = Lexer::new(src, strict);
+    let mut ratio = StrayRatio::default();
     while let Some((kind, span)) = lexer.next_token()? {
+        let forgiven = ratio.sees(kind, &src[span.range()]);
         if kind == TokenKind::Close {
+            if forgiven {
+                continue;
+            }
             let Some(list) = open.pop() else { return Err((span.start(), Reason::ExtraClose)) };
-            slots[list] = Slot { span: Span::new(slots[list].span.start(), span.end()), next: index(slots.len()) };
+            let whole = Span::new(slots[list].span.start(), span.end());
+            slots[list] = Slot { span: whole, next: index(slots.len()) };
             continue;
         }
         if slots.len() >= MAX_NODES {
@@ -160,6 +167,33 @@ fn build(src: &[u8], strict: bool) -> Result<Vec<Slot>, (usize, Reason)> {
         return Err((src.len(), Reason::CutOff { open: open.len(), opened_line }));
     }
     if slots.is_empty() { Err((src.len(), Reason::Empty)) } else { Ok(slots) }
+}
+
+/// KiCad 9 writes a bracket too few for teardrops, `(curved_edges no)filter_ratio 0.9)`, and KiCad 9 and 10 read it all the
+/// same (seen in a demo board of 9.0.8, loaded with both). The closing bracket is passed over here and so belongs to no
+/// node; `filter_ratio` and its number become children of the list around them.
+#[derive(Default)]
+struct StrayRatio {
+    last: Option<TokenKind>,
+    /// Tokens seen since the stray word, itself included; 0 if there was none.
+    seen: u8,
+}
+
+impl StrayRatio {
+    /// Takes the next token; true for the closing bracket that has no opening one.
+    fn sees(&mut self, kind: TokenKind, bytes: &[u8]) -> bool {
+        let begins = kind == TokenKind::Word
+            && bytes == b"filter_ratio"
+            && self.last == Some(TokenKind::Close);
+        self.last = Some(kind);
+        let forgiven = self.seen == 2 && kind == TokenKind::Close;
+        self.seen = match (begins, self.seen, kind) {
+            (true, ..) => 1,
+            (_, 1, TokenKind::Word) => 2,
+            _ => 0,
+        };
+        forgiven
+    }
 }
 
 fn outside(src: &[u8], first: bool) -> Reason {
@@ -225,7 +259,11 @@ impl<'d> Node<'d> {
     /// What a list holds, in order; nothing for a word or string.
     #[must_use]
     pub fn children(self) -> Children<'d> {
-        Children { doc: self.doc, at: self.index + 1, end: self.doc.slots[self.index].next as usize }
+        Children {
+            doc: self.doc,
+            at: self.index + 1,
+            end: self.doc.slots[self.index].next as usize,
+        }
     }
 
     /// The bare word that a list begins with: `pad` for `(pad "1" …)`; empty if there is none.
@@ -282,7 +320,9 @@ impl<'d> Node<'d> {
     #[must_use]
     pub fn flag(self, word: &str) -> bool {
         match self.child(word) {
-            Some(list) => list.atom(1).is_none_or(|value| matches!(&*value.value(), b"yes" | b"true")),
+            Some(list) => {
+                list.atom(1).is_none_or(|value| matches!(&*value.value(), b"yes" | b"true"))
+            }
             None => self.has_word(word),
         }
     }

@@ -37,14 +37,19 @@ pub(super) struct Counter {
 
 impl Counter {
     pub(super) fn new(layers: &[Layer]) -> Self {
-        let mut order: Vec<String> = layers.iter().filter(|l| l.is_copper()).map(|l| l.name.clone()).collect();
+        let mut order: Vec<String> =
+            layers.iter().filter(|l| l.is_copper()).map(|l| l.name.clone()).collect();
         order.sort_by_key(|name| rank(name));
         let by_layer = order.iter().map(|name| (name.clone(), LayerCopper::default())).collect();
         Counter { order, by_layer }
     }
 
     /// Adds one item to each copper layer that the patterns name.
-    pub(super) fn add(&mut self, patterns: &[String], what: impl Fn(&mut LayerCopper) -> &mut usize) {
+    pub(super) fn add(
+        &mut self,
+        patterns: &[String],
+        what: impl Fn(&mut LayerCopper) -> &mut usize,
+    ) {
         for (name, layer) in &mut self.by_layer {
             if patterns.iter().any(|pattern| names(pattern, name)) {
                 *what(layer) += 1;
@@ -56,7 +61,9 @@ impl Counter {
     pub(super) fn add_via(&mut self, layers: &[String], ends_only: bool) {
         let at = |name: &String| self.order.iter().position(|l| l == name);
         let places: Vec<usize> = layers.iter().filter_map(at).collect();
-        let (Some(&first), Some(&last)) = (places.iter().min(), places.iter().max()) else { return };
+        let (Some(&first), Some(&last)) = (places.iter().min(), places.iter().max()) else {
+            return;
+        };
         for (index, name) in self.order.iter().enumerate().take(last + 1).skip(first) {
             if ends_only && index != first && index != last {
                 continue;
@@ -73,7 +80,11 @@ fn rank(name: &str) -> u32 {
     match name {
         "F.Cu" => 0,
         "B.Cu" => u32::MAX,
-        _ => name.strip_prefix("In").and_then(|r| r.strip_suffix(".Cu")).and_then(|n| n.parse().ok()).unwrap_or(1),
+        _ => name
+            .strip_prefix("In")
+            .and_then(|r| r.strip_suffix(".Cu"))
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(1),
     }
 }
 

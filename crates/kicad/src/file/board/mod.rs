@@ -290,7 +290,8 @@ impl Board {
     /// Number of holes, those of pads and of vias together; what the drill files must add up to.
     #[must_use]
     pub fn drill_count(&self) -> usize {
-        let pads = self.footprints.iter().flat_map(|f| &f.pads).filter(|pad| pad.drill.is_some()).count();
+        let pads =
+            self.footprints.iter().flat_map(|f| &f.pads).filter(|pad| pad.drill.is_some()).count();
         pads + self.vias.len()
     }
 
@@ -309,7 +310,10 @@ impl Board {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let copper: usize = self.copper.values().map(LayerCopper::total).sum();
-        self.footprints.is_empty() && self.zones.is_empty() && self.outline_items == 0 && copper == 0
+        self.footprints.is_empty()
+            && self.zones.is_empty()
+            && self.outline_items == 0
+            && copper == 0
     }
 }
 

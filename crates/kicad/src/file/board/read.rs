@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::copper::{Counter, is_copper};
 use super::{
-    Board, BoardError, Drill, Footprint, Layer, MAX_ODDITIES, Oddity, Pad, PadKind, Via, Zone, text_at,
+    Board, BoardError, Drill, Footprint, Layer, MAX_ODDITIES, Oddity, Pad, PadKind, Via, Zone,
+    text_at,
 };
 use crate::file::header::{FileKind, Header};
 use crate::file::units::{Angle, Nm, Place};
@@ -89,7 +90,9 @@ impl Reader {
             b"segment" | b"arc" => self.track(node),
             b"via" => self.via(node),
             b"zone" => self.zone(node),
-            b"gr_line" | b"gr_arc" | b"gr_rect" | b"gr_circle" | b"gr_poly" | b"gr_curve" => self.shape(node),
+            b"gr_line" | b"gr_arc" | b"gr_rect" | b"gr_circle" | b"gr_poly" | b"gr_curve" => {
+                self.shape(node)
+            }
             b"gr_text" | b"gr_text_box" => self.text(node),
             _ => {}
         }
@@ -142,7 +145,9 @@ impl Reader {
     }
 
     fn via(&mut self, node: Node<'_>) {
-        let Some(place) = self.place(node, "at") else { return self.odd(node, "via without a place") };
+        let Some(place) = self.place(node, "at") else {
+            return self.odd(node, "via without a place");
+        };
         let kind = node.atom(1).map(Node::text).filter(|word| word != "locked");
         let layers = layer_names(node);
         if !node.flag("remove_unused_layers") {
@@ -150,7 +155,8 @@ impl Reader {
         } else if node.flag("keep_end_layers") {
             self.copper.add_via(&layers, true);
         }
-        let drill = node.child("drill").and_then(|d| d.atom(1)).and_then(|n| Nm::from_mm(&n.value()));
+        let drill =
+            node.child("drill").and_then(|d| d.atom(1)).and_then(|n| Nm::from_mm(&n.value()));
         let net = self.net(node);
         let kind = kind.unwrap_or_else(|| "through".to_owned());
         self.board.vias.push(Via { place, drill: drill.filter(|d| d.0 > 0), layers, kind, net });
@@ -165,7 +171,8 @@ impl Reader {
             let own = layer_names(fill);
             self.copper.add(if own.is_empty() { &layers } else { &own }, |layer| &mut layer.fills);
         }
-        let wants_fill = node.child("fill").and_then(|f| f.atom(1)).is_some_and(|yes| yes.bytes() == b"yes");
+        let wants_fill =
+            node.child("fill").and_then(|f| f.atom(1)).is_some_and(|yes| yes.bytes() == b"yes");
         let net = node.field("net_name", 1).filter(|name| !name.is_empty());
         let net = net.or_else(|| self.net(node));
         if let Some(name) = net.as_ref().filter(|name| !self.board.nets.contains(*name)) {
@@ -184,7 +191,8 @@ impl Reader {
     }
 
     fn text(&mut self, node: Node<'_>) {
-        let shown = !node.flag("hide") && text_at(node, 1).is_some_and(|text| !text.trim().is_empty());
+        let shown =
+            !node.flag("hide") && text_at(node, 1).is_some_and(|text| !text.trim().is_empty());
         if shown {
             self.copper.add(&layer_names(node), |layer| &mut layer.graphics);
         }
@@ -213,9 +221,13 @@ impl Reader {
             match child.head() {
                 b"pad" => self.pad(child, &mut part),
                 b"property" | b"fp_text" => words(child, &mut part),
-                b"attr" => part.attributes.extend(child.children().skip(1).filter(|n| !n.is_list()).map(Node::text)),
+                b"attr" => part
+                    .attributes
+                    .extend(child.children().skip(1).filter(|n| !n.is_list()).map(Node::text)),
                 b"zone" => self.zone(child),
-                b"fp_line" | b"fp_arc" | b"fp_rect" | b"fp_circle" | b"fp_poly" | b"fp_curve" => self.shape(child),
+                b"fp_line" | b"fp_arc" | b"fp_rect" | b"fp_circle" | b"fp_poly" | b"fp_curve" => {
+                    self.shape(child)
+                }
                 _ => {}
             }
         }
@@ -223,7 +235,9 @@ impl Reader {
     }
 
     fn pad(&mut self, node: Node<'_>, part: &mut Footprint) {
-        let Some(relative) = self.place(node, "at") else { return self.odd(node, "pad without a place") };
+        let Some(relative) = self.place(node, "at") else {
+            return self.odd(node, "pad without a place");
+        };
         let kind = match node.atom(2).map(Node::bytes) {
             Some(b"thru_hole") => PadKind::Through,
             Some(b"np_thru_hole") => PadKind::NotPlated,
@@ -264,7 +278,8 @@ fn words(node: Node<'_>, part: &mut Footprint) {
 
 /// `(drill 0.8)`, `(drill oval 1 2)`, `(drill 0.8 (offset 0 0.1))`; an offset alone is no hole.
 fn drill(node: Node<'_>) -> Option<Drill> {
-    let mut sizes = node.children().skip(1).filter(|n| !n.is_list()).filter_map(|n| Nm::from_mm(&n.value()));
+    let mut sizes =
+        node.children().skip(1).filter(|n| !n.is_list()).filter_map(|n| Nm::from_mm(&n.value()));
     let width = sizes.next().filter(|d| d.0 > 0)?;
     let height = sizes.next().filter(|d| d.0 > 0).unwrap_or(width);
     Some(Drill { width, height })
@@ -273,5 +288,7 @@ fn drill(node: Node<'_>) -> Option<Drill> {
 /// The names in `(layer …)` and `(layers …)`.
 fn layer_names(node: Node<'_>) -> Vec<String> {
     let lists = node.children().filter(|child| matches!(child.head(), b"layer" | b"layers"));
-    lists.flat_map(|list| list.children().skip(1).filter(|n| !n.is_list()).map(Node::text)).collect()
+    lists
+        .flat_map(|list| list.children().skip(1).filter(|n| !n.is_list()).map(Node::text))
+        .collect()
 }

@@ -39,7 +39,10 @@ fn reads_the_newest_format() {
     assert_eq!(names, ["F.Cu", "In1.Cu", "B.Cu"]);
     assert_eq!(b.layers[0].user_name.as_deref(), Some("top"));
     let part = &b.footprints[0];
-    assert_eq!((part.reference.as_str(), part.value.as_str(), part.uuid.as_deref()), ("R1", "10k", Some("u-1")));
+    assert_eq!(
+        (part.reference.as_str(), part.value.as_str(), part.uuid.as_deref()),
+        ("R1", "10k", Some("u-1"))
+    );
     assert!(part.is_dnp() && part.is_excluded_from_bom() && !part.is_board_only());
     let nets: Vec<_> = part.pads.iter().map(|p| p.net.as_deref()).collect();
     assert_eq!(nets, [Some("GND"), Some("1"), None, None]);
@@ -63,7 +66,10 @@ fn reads_the_newest_format() {
 fn reads_the_oldest_format() {
     let b = board(OLD);
     let part = &b.footprints[0];
-    assert_eq!((part.reference.as_str(), part.value.as_str(), part.uuid.as_deref()), ("R1", "10k", Some("5A")));
+    assert_eq!(
+        (part.reference.as_str(), part.value.as_str(), part.uuid.as_deref()),
+        ("R1", "10k", Some("5A"))
+    );
     assert_eq!(part.pads[0].net.as_deref(), Some("/1"));
     assert_eq!(part.pads[0].place, Place { x: Nm(-8_500_000), y: Nm(20_000_000) });
     assert_eq!(b.vias[0].net.as_deref(), Some("GND"));
@@ -78,14 +84,17 @@ fn says_what_is_no_board() {
     assert_eq!(error.to_string(), "the file is not a board but a schematic");
     let odd = board("(kicad_pcb (version 20241229) (via) (footprint x (pad 1 smd (at a b))))");
     let what: Vec<_> = odd.oddities.iter().map(|o| o.what).collect();
-    let expected = ["via without a place", "footprint without a place", "place that is no pair of numbers"];
+    let expected =
+        ["via without a place", "footprint without a place", "place that is no pair of numbers"];
     assert_eq!(what[..3], expected);
     assert!(board("(kicad_pcb (version 20241229))").is_empty());
 }
 
 #[test]
 fn counts_footprints_of_the_corpus() {
-    let Some(files) = corpus_files("", |p| p.extension().is_some_and(|e| e == "kicad_pcb")) else { return };
+    let Some(files) = corpus_files("", |p| p.extension().is_some_and(|e| e == "kicad_pcb")) else {
+        return;
+    };
     let expected = [
         ("v10-pic", 63),
         ("tomu-fpga.", 55),
@@ -113,22 +122,28 @@ fn counts_footprints_of_the_corpus() {
 /// Hits of a drill in Excellon text: lines that begin with X, after the header; a slot is one hit.
 fn excellon_hits(text: &str) -> usize {
     let body = text.split_once("\n%\n").map_or("", |(_, body)| body);
-    let (slots, lines) = (body.matches("G85").count(), body.lines().filter(|l| l.starts_with('X')).count());
+    let (slots, lines) =
+        (body.matches("G85").count(), body.lines().filter(|l| l.starts_with('X')).count());
     // A slot may also be routed: G00X…Y… then M15, G01X…Y…, M16.
     lines.max(slots) + body.lines().filter(|l| l.starts_with("G00X")).count()
 }
 
 #[test]
 fn holes_add_up_to_the_drill_files() {
-    let Some(files) = corpus_files("", |p| p.extension().is_some_and(|e| e == "kicad_pcb")) else { return };
+    let Some(files) = corpus_files("", |p| p.extension().is_some_and(|e| e == "kicad_pcb")) else {
+        return;
+    };
     let (Some(nine), Some(ten)) = (kicad_cli(9), kicad_cli(10)) else { return };
     for path in files.iter().filter(|p| !p.to_string_lossy().contains("pairs")) {
         let b = Board::read(path).unwrap();
         let program = if b.header.required_major() == Some(10) { &ten } else { &nine };
         let out = tempfile::tempdir().unwrap();
         let folder = format!("{}/", out.path().display());
-        let (code, _, _) =
-            run(program, out.path(), &["pcb", "export", "drill", "-o", &folder, &path.to_string_lossy()]);
+        let (code, _, _) = run(
+            program,
+            out.path(),
+            &["pcb", "export", "drill", "-o", &folder, &path.to_string_lossy()],
+        );
         assert_eq!(code, Some(0), "{}", path.display());
         let mut hits = 0;
         for entry in std::fs::read_dir(out.path()).unwrap() {

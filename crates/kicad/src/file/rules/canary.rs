@@ -74,7 +74,9 @@ impl CanaryTarget {
     /// The condition that picks the item, and a part of it that is true by itself.
     fn condition(&self) -> Option<String> {
         Some(match self {
-            CanaryTarget::Footprint { reference } => format!("A.Type == 'Footprint' && A.Reference == '{reference}'"),
+            CanaryTarget::Footprint { reference } => {
+                format!("A.Type == 'Footprint' && A.Reference == '{reference}'")
+            }
             CanaryTarget::Track { start } => {
                 let (x, y) = (start.x.to_mm(), start.y.to_mm());
                 format!("A.Type == 'Track' && A.Start_X == {x}mm && A.Start_Y == {y}mm")
@@ -165,15 +167,21 @@ pub fn with_canary(own: Option<&[u8]>, target: &CanaryTarget) -> Canary {
             let all: Vec<String> = group.iter().map(|(text, _)| format!("({text})")).collect();
             let condition = format!("{picks} && ({} || {truth})", all.join(" || "));
             text.extend_from_slice(rule(&name, Some(&condition)).as_bytes());
-            planted.push(Planted { name, tries: group.iter().map(|(_, rule)| rule.clone()).collect() });
+            planted.push(Planted {
+                name,
+                tries: group.iter().map(|(_, rule)| rule.clone()).collect(),
+            });
         }
     }
     Canary { text, planted, prefix }
 }
 
 fn rule(name: &str, condition: Option<&str>) -> String {
-    let condition = condition.map(|text| format!("\n  (condition {})", quote(text))).unwrap_or_default();
-    format!("(rule \"{name}\"\n  (severity error){condition}\n  (constraint assertion \"A.Type == 'pcbflow'\"))\n")
+    let condition =
+        condition.map(|text| format!("\n  (condition {})", quote(text))).unwrap_or_default();
+    format!(
+        "(rule \"{name}\"\n  (severity error){condition}\n  (constraint assertion \"A.Type == 'pcbflow'\"))\n"
+    )
 }
 
 /// A name that nothing in the board's own rules begins with.
@@ -196,8 +204,10 @@ fn expressions(own: &[u8]) -> Vec<(String, (String, u32))> {
     for rule in doc.top().filter(|node| node.head() == b"rule") {
         let name = rule.atom(1).map(Node::text).unwrap_or_default();
         let conditions = rule.children_named("condition").filter_map(|node| node.atom(1));
-        let is_assertion = |node: &Node<'_>| node.atom(1).is_some_and(|kind| kind.bytes() == b"assertion");
-        let assertions = rule.children_named("constraint").filter(is_assertion).filter_map(|node| node.atom(2));
+        let is_assertion =
+            |node: &Node<'_>| node.atom(1).is_some_and(|kind| kind.bytes() == b"assertion");
+        let assertions =
+            rule.children_named("constraint").filter(is_assertion).filter_map(|node| node.atom(2));
         for node in conditions.chain(assertions) {
             // Bytes that are no UTF-8 can't be repeated faithfully; blank conditions say nothing.
             let text = String::from_utf8(node.value().into_owned()).unwrap_or_default();

@@ -143,7 +143,11 @@ impl Linter<'_> {
     }
 
     fn unknown(&mut self, node: Node<'_>, place: &'static str) {
-        let word = if node.is_list() { String::from_utf8_lossy(node.head()).into_owned() } else { node.text() };
+        let word = if node.is_list() {
+            String::from_utf8_lossy(node.head()).into_owned()
+        } else {
+            node.text()
+        };
         self.fault(node, RuleFault::UnknownWord { word: shown(&word), place });
     }
 
@@ -167,7 +171,8 @@ impl Linter<'_> {
         for (position, entry) in doc.top().enumerate() {
             match entry.head() {
                 b"version" => {
-                    let number = entry.atom(1).filter(|n| !n.is_quoted() && n.bytes()[0].is_ascii_digit());
+                    let number =
+                        entry.atom(1).filter(|n| !n.is_quoted() && n.bytes()[0].is_ascii_digit());
                     if number.is_none() {
                         self.fault(entry, RuleFault::NoVersion);
                     }
@@ -238,7 +243,9 @@ impl Linter<'_> {
     }
 
     fn constraint(&mut self, part: Node<'_>) {
-        let Some(name) = part.atom(1) else { return self.missing(part, "the kind of the constraint") };
+        let Some(name) = part.atom(1) else {
+            return self.missing(part, "the kind of the constraint");
+        };
         let kind = name.text();
         self.known(name, &kind, &CONSTRAINTS, "constraint");
         let arguments: Vec<Node<'_>> = part.children().skip(2).collect();
@@ -247,7 +254,9 @@ impl Linter<'_> {
                 Some(text) => self.expression(*text),
                 None => self.missing(part, "the text of the assertion"),
             },
-            "disallow" => arguments.iter().for_each(|n| self.known(*n, &n.text(), &DISALLOWED, "item to disallow")),
+            "disallow" => arguments
+                .iter()
+                .for_each(|n| self.known(*n, &n.text(), &DISALLOWED, "item to disallow")),
             "zone_connection" => {
                 let known = |n: &&Node<'_>| !ZONE_CONNECTIONS.contains(&n.text().as_str());
                 if let Some(bad) = arguments.iter().find(known) {
@@ -270,7 +279,9 @@ impl Linter<'_> {
             b"min" | b"opt" | b"max" => {}
             _ => return self.unknown(limit, "limit (min, opt or max)"),
         }
-        let Some(value) = limit.atom(1) else { return self.missing(limit, "the number of the limit") };
+        let Some(value) = limit.atom(1) else {
+            return self.missing(limit, "the number of the limit");
+        };
         if WITHOUT_UNIT.contains(&kind) {
             return;
         }
@@ -319,7 +330,9 @@ impl Linter<'_> {
     fn function(&mut self, node: Node<'_>, name: &str) {
         let found = FUNCTIONS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         match found {
-            None => self.fault(node, RuleFault::UnknownWord { word: shown(name), place: "function" }),
+            None => {
+                self.fault(node, RuleFault::UnknownWord { word: shown(name), place: "function" })
+            }
             Some((_, major)) if *major > self.major => {
                 self.fault(node, RuleFault::NeedsNewer { word: shown(name), major: *major });
             }
@@ -335,7 +348,8 @@ fn shown(word: &str) -> String {
 /// Whether a name or a pattern with `*` and `?` names any layer, of KiCad's own or of the board's.
 fn is_layer(pattern: &str, own: &[String]) -> bool {
     let numbered = (1..=45).flat_map(|n| [format!("In{n}.Cu"), format!("User.{n}")]);
-    let all = LAYERS.iter().map(|name| (*name).to_owned()).chain(numbered).chain(own.iter().cloned());
+    let all =
+        LAYERS.iter().map(|name| (*name).to_owned()).chain(numbered).chain(own.iter().cloned());
     all.into_iter().any(|name| matches(pattern.as_bytes(), name.as_bytes()))
 }
 

@@ -12,7 +12,11 @@ use crate::sexpr::{Document, Edit};
 use crate::testing::{corpus, drc, kicad_cli};
 
 fn problems(text: &str, major: u32) -> Vec<(u32, String)> {
-    lint(text.as_bytes(), major, &["Top".to_owned()]).problems.iter().map(|p| (p.line, p.fault.to_string())).collect()
+    lint(text.as_bytes(), major, &["Top".to_owned()])
+        .problems
+        .iter()
+        .map(|p| (p.line, p.fault.to_string()))
+        .collect()
 }
 
 /// One rule after a version line, with `part` inside.
@@ -85,8 +89,14 @@ fn agrees_with_what_was_measured() {
     for text in ["(rule x)", "(version)", "(version \"1\")", "(rule x)(version 1)"] {
         assert_eq!(problems(text, 9)[0].1, "the first line must be (version 1)", "{text}");
     }
-    assert_eq!(problems("(version 1)\n(rule (constraint clearance))", 9)[0].1, "the name of the rule is missing");
-    assert_eq!(problems("(version 1)\n(foo 1)", 9), [(2, "\"foo\" is no known rule file entry".to_owned())]);
+    assert_eq!(
+        problems("(version 1)\n(rule (constraint clearance))", 9)[0].1,
+        "the name of the rule is missing"
+    );
+    assert_eq!(
+        problems("(version 1)\n(foo 1)", 9),
+        [(2, "\"foo\" is no known rule file entry".to_owned())]
+    );
 }
 
 #[test]
@@ -97,7 +107,10 @@ fn names_the_line() {
     assert_eq!(problems(&with_part("(condition \"A.nope()\")"), 10)[0].0, 3);
     assert_eq!(problems(&with_part("(condition \"A.isPlated( && 'x\")"), 9).len(), 1);
     assert_eq!(problems(&with_part("(condition \"A.ISPLATED()\")"), 9), []);
-    assert_eq!(problems(&with_part("(condition \"A.isBlindVia()\")"), 9)[0].1, "\"isBlindVia\" needs KiCad 10 or later");
+    assert_eq!(
+        problems(&with_part("(condition \"A.isBlindVia()\")"), 9)[0].1,
+        "\"isBlindVia\" needs KiCad 10 or later"
+    );
 }
 
 fn target() -> CanaryTarget {
@@ -140,7 +153,8 @@ fn boards_without_rules_get_a_version_line() {
 
 #[test]
 fn many_rules_share_probes() {
-    let rules: String = (0..500).map(|n| format!("(rule r{n} (condition \"A.Type == 'Via'\"))\n")).collect();
+    let rules: String =
+        (0..500).map(|n| format!("(rule r{n} (condition \"A.Type == 'Via'\"))\n")).collect();
     let canary = with_canary(Some(format!("(version 1)\n{rules}").as_bytes()), &target());
     assert!(canary.planted.len() <= MAX_RULE_PROBES + 1);
     assert_eq!(canary.planted.iter().map(|p| p.tries.len()).sum::<usize>(), 500);
@@ -149,7 +163,9 @@ fn many_rules_share_probes() {
 #[test]
 fn picks_a_target_that_is_alone() {
     let part = |r: &str| format!("(footprint x (at 0 0) (property \"Reference\" \"{r}\"))");
-    let board = |inner: &str| Board::parse(format!("(kicad_pcb (version 20241229) {inner})").into_bytes()).unwrap();
+    let board = |inner: &str| {
+        Board::parse(format!("(kicad_pcb (version 20241229) {inner})").into_bytes()).unwrap()
+    };
     let parts = [part("REF**"), part("a1"), part("A1"), part(""), part("R2")].concat();
     let pick = |b: &Board| CanaryTarget::for_board(b);
     assert_eq!(pick(&board(&parts)), Some(CanaryTarget::Footprint { reference: "R2".into() }));
@@ -178,7 +194,8 @@ fn copy_without(source: &Path, folder: &Path, without: &[&str]) -> Board {
 /// Boards that the canary and the probes are measured on, and what is taken away from them.
 fn measured() -> Option<Vec<(std::path::PathBuf, &'static [&'static str])>> {
     let corpus = corpus()?;
-    let (pair, stick) = (corpus.join("pairs/dru/absent/board"), corpus.join("v9-stickhub/StickHub"));
+    let (pair, stick) =
+        (corpus.join("pairs/dru/absent/board"), corpus.join("v9-stickhub/StickHub"));
     Some(vec![
         (pair.clone(), &[]),
         (pair.clone(), &["segment"]),
@@ -223,7 +240,11 @@ fn the_canary_fires_on_real_kicad() {
 
 fn fired(canary: &Canary, program: &str, folder: &Path) -> Vec<String> {
     let findings = drc(program, folder, &folder.join("b.kicad_pcb"));
-    findings.iter().filter_map(|(kind, text)| canary.rule_of(kind, text)).map(str::to_owned).collect()
+    findings
+        .iter()
+        .filter_map(|(kind, text)| canary.rule_of(kind, text))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
