@@ -335,6 +335,13 @@ impl StepState {
             Fact::RecoveryFinished { rung, outcome, notes } => {
                 self.notes.extend(notes.clone());
                 let done = *outcome == RecoveryOutcome::Done;
+                // What did not apply was not tried: nobody is told that it was.
+                if *outcome == RecoveryOutcome::NotApplicable
+                    && let Some(failure) = &mut self.failure
+                    && failure.tried.last().is_some_and(|t| t.rung == *rung)
+                {
+                    failure.tried.pop();
+                }
                 self.stage = Stage::Recovered { rung: rung.clone(), done };
                 true
             }
