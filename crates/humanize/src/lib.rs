@@ -22,6 +22,7 @@ mod samples;
 pub mod slots;
 pub mod story;
 pub mod template;
+pub mod values;
 pub mod variants;
 pub mod words;
 

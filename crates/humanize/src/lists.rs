@@ -8,10 +8,16 @@ pub struct ToolName {
     pub name: &'static str,
     /// Other words by which a text or a program may name it, in lower case.
     pub also: &'static [&'static str],
+    /// A place or thing, not a program: nobody can install or start it.
+    pub place: bool,
 }
 
 const fn tool(name: &'static str, also: &'static [&'static str]) -> ToolName {
-    ToolName { name, also }
+    ToolName { name, also, place: false }
+}
+
+const fn place(name: &'static str, also: &'static [&'static str]) -> ToolName {
+    ToolName { name, also, place: true }
 }
 
 /// Every tool and place that pcbflow speaks of.
@@ -36,22 +42,30 @@ pub const TOOLS: &[ToolName] = &[
     tool("GitHub", &["gh"]),
     tool("Node", &["nodejs", "npm", "npx"]),
     tool("Python", &["python3", "py", "pip", "pip3"]),
+    tool("Java", &["jre", "openjdk"]),
+    tool("Freerouting", &["freerouting.jar"]),
+    tool("OpenSCAD", &[]),
+    tool("ngspice", &[]),
+    tool("rsync", &[]),
+    tool("curl", &[]),
+    tool("zip", &["unzip"]),
+    tool("tar", &["gtar"]),
     tool("LCSC", &["lcsc search"]),
     tool("JLCPCB", &[]),
     tool("pcbflow", &["this tool", "this program"]),
     tool("the AI assistant", &["assistant", "ai assistant", "claude", "codex", "gemini"]),
-    tool("the computer", &["computer", "the disk", "disk", "memory", "operating system"]),
-    tool("the internet", &["internet", "network"]),
-    tool("the project folder", &["project folder", "folder", "the project", "board project"]),
-    tool("the project file", &["project file"]),
-    tool("the history", &["history"]),
-    tool("the record", &["record"]),
-    tool("the board", &["board"]),
-    tool("the schematic", &["schematic"]),
-    tool("the parts list", &["parts list", "part list", "bom"]),
+    tool("the step's own tool", &["own tool"]),
+    tool("the step's own script", &["own script", "script", "script of the step"]),
     tool("the design-rule check", &["design-rule check", "drc"]),
-    tool("the step's own tool", &["own tool", "the step's own script", "script of the step"]),
-    tool("the step's own script", &["own script", "script"]),
+    place("the computer", &["computer", "the disk", "disk", "memory", "operating system"]),
+    place("the internet", &["internet", "network"]),
+    place("the project folder", &["project folder", "folder", "the project", "board project"]),
+    place("the project file", &["project file"]),
+    place("the history", &["history"]),
+    place("the record", &["record"]),
+    place("the board", &["board"]),
+    place("the schematic", &["schematic"]),
+    place("the parts list", &["parts list", "part list", "bom"]),
 ];
 
 /// Verbs with which the one sentence of an ask may start.

@@ -22,7 +22,7 @@ const MASK_PATTERNS: &[(&str, &str)] = &[
     (r"\b[A-Za-z0-9][\w.-]*\.kicad_(pcb|sch|pro|dru|sym|mod)\b", "file"),
     // Products and suppliers.
     (
-        r"\b(EasyEDA Pro|EasyEDA|KiCad|Chrome|Chromium|GitHub|Git|git|Node|Python|LCSC|JLCPCB|pcbflow)\b",
+        r"\b(EasyEDA Pro|EasyEDA|KiCad|Chrome|Chromium|GitHub|Git|git|Node|Python|LCSC|JLCPCB|pcbflow|Java|Freerouting|OpenSCAD|ngspice|rsync|curl)\b",
         "tool",
     ),
     // Part references, one or more letters with digits.

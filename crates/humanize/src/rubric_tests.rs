@@ -298,3 +298,50 @@ fn every_rule_says_what_it_wants() {
         Fault { rule: Rule::R08, place: "ask".to_owned(), detail: "two actions".to_owned() };
     assert_eq!(fault.to_string(), "R08 (exactly one action, or 'Nothing.'), ask: two actions");
 }
+
+#[test]
+fn every_rule_refuses_something() {
+    let five = |part, text| check_message(&with(part, text), Form::Five);
+    let nowhere = Message::fixture("", TEN[3].1, Ending::Escalated).unwrap();
+    let nameless = [
+        "I could not go on.",
+        "It looks closed.",
+        "I started it again.",
+        "No. No work is lost.",
+        "Look at it, then say 'retry'.",
+    ];
+    let long =
+        "I looked at the board and at the parts and at the rules and at the holes and at the nets.";
+    let all: Vec<Fault> = [
+        check_short(""),
+        check_short("The answer was 404."),
+        check_short("It was caused by line 7."),
+        check_short("I ran export.py again."),
+        check_short("The tool gave undefined."),
+        five(Part::Why, long),
+        five(Part::Why, "One. Two. Three."),
+        five(Part::Ask, "EasyEDA must be opened."),
+        check_message(&fixture(Ending::Escalated, nameless), Form::Five),
+        five(Part::Worked, "No. The board is paused."),
+        check_message(&nowhere, Form::Five),
+        five(Part::Tried, "It was started twice."),
+        five(Part::Worked, "No work is lost."),
+        check_short("You forgot to save."),
+        check_short("It is probably the cable."),
+        check_short("Something went wrong."),
+        check_short("It STOPPED."),
+        check_short("The daemon stopped."),
+        check_short("a\u{7}b"),
+        check_short("Ask ana@example.com."),
+        five(Part::Ask, "Nothing."),
+        five(Part::What, "EasyEDA stopped"),
+        five(
+            Part::What,
+            "I could not reach the window that shows EasyEDA to you on this old computer.",
+        ),
+    ]
+    .concat();
+    let refused = rules_of(&all);
+    let never: Vec<&Rule> = Rule::ALL.iter().filter(|r| !refused.contains(r)).collect();
+    assert!(never.is_empty(), "{never:?}");
+}

@@ -222,7 +222,10 @@ impl<'a> Story<'a> {
     /// The values of the story, with those that it knows anyway.
     fn all_slots(&self) -> Slots {
         let mut slots = self.slots.clone();
-        if let Ok(tool) = Tool::find(self.row.texts.tool) {
+        // "Install the computer" would be nonsense: a place stands for no tool.
+        if let Ok(tool) = Tool::find(self.row.texts.tool)
+            && !tool.is_place()
+        {
             slots = slots.or(Slot::Tool(tool));
         }
         if let Some(step) = &self.place.step {
@@ -260,8 +263,21 @@ impl Teller<'_, '_> {
     ) -> Text {
         fill(template, &self.slots).unwrap_or_else(|error| {
             gaps.push(Gap { part, error });
-            fill(general, &self.slots).unwrap_or_else(|_| Text::fixed("A step did not work."))
+            self.general(general)
         })
+    }
+
+    /// A text that every story can fill.
+    fn general(&self, template: &'static str) -> Text {
+        fill(template, &self.general_slots())
+            .unwrap_or_else(|_| Text::fixed("A step did not work."))
+    }
+
+    /// General texts may name the row's place too.
+    fn general_slots(&self) -> Slots {
+        let tool = Tool::find(self.story.row.texts.tool).or_else(|_| Tool::find("pcbflow"));
+        let tool = tool.map(Slot::Tool);
+        tool.into_iter().fold(self.slots.clone(), Slots::or)
     }
 
     fn what(&self, gaps: &mut Vec<Gap>) -> Text {
@@ -394,7 +410,7 @@ impl Teller<'_, '_> {
             _ if asks => self.going_on(self.fill(Part::Ask, texts.ask, general, gaps)),
             Outcome::TryLater => Text::fixed("Run this board again in ten minutes."),
             _ if needs_person => {
-                let ask = fill(general, &self.slots)
+                let ask = fill(general, &self.general_slots())
                     .unwrap_or_else(|_| Text::fixed("Check the computer"));
                 ask.ended(lists::THEN_RETRY)
             }

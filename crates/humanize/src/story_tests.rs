@@ -101,6 +101,21 @@ fn an_unfilled_slot_gives_a_general_text_and_never_braces() {
 }
 
 #[test]
+fn a_place_is_never_taken_for_a_tool() {
+    let mut row = row("SC-1");
+    row.texts.what = "I can't run this step without {tool}.";
+    row.texts.ask = "Install {tool}";
+    row.texts.tool = "the computer";
+    let story = Story::new(&row, place(), Outcome::Escalated);
+    assert_eq!(said(&story, Part::What), "A step that uses the computer did not work.");
+    assert_eq!(said(&story, Part::Ask), "Check the step 'place motor block', then say 'retry'.");
+    let slots = Slots::default().with(Slot::read("tool", "rsync").unwrap());
+    let known = Story { slots, ..story };
+    assert_eq!(said(&known, Part::Ask), "Install rsync, then say 'retry'.");
+    assert!(check_message(&known.message().unwrap(), Form::Five).is_empty());
+}
+
+#[test]
 fn an_unknown_cause_is_said() {
     let row = row("SC-1");
     let story = Story::new(&row, place(), Outcome::Escalated);

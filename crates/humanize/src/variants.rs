@@ -16,13 +16,22 @@ pub struct Variant {
 }
 
 /// All of them.
-pub const VARIANTS: &[Variant] = &[Variant {
-    class: "KI-6",
-    name: "looked_clean",
-    what: "The design-rule check looked clean but had not used this board's rules.",
-    why: Some("KiCad ran with weak rules of its own."),
-    healed: "The check ran again with this board's rules.",
-}];
+pub const VARIANTS: &[Variant] = &[
+    Variant {
+        class: "KI-6",
+        name: "looked_clean",
+        what: "The design-rule check looked clean but had not used this board's rules.",
+        why: Some("KiCad ran with weak rules of its own."),
+        healed: "The check ran again with this board's rules.",
+    },
+    Variant {
+        class: "KI-6",
+        name: "reported_faults",
+        what: "The design-rule check reported faults that are not real.",
+        why: Some("KiCad ran without this board's own rules."),
+        healed: "The check ran again with this board's rules.",
+    },
+];
 
 /// The variant of a class, if there is one of this name.
 #[must_use]
