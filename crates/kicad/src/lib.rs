@@ -6,7 +6,9 @@ pub mod report;
 pub mod rows;
 pub mod sexpr;
 pub mod signals;
+pub mod steps;
 #[cfg(test)]
 mod testing;
 
 pub use rows::ROWS;
+pub use steps::{Kicad, record_ruleset};

@@ -107,7 +107,8 @@ impl Position {
     #[must_use]
     pub fn nm(&self, factor: i64) -> Option<(i64, i64)> {
         let nm = |n: &Number| {
-            crate::file::Nm::from_mm(n.to_string().as_bytes()).and_then(|nm| nm.0.checked_mul(factor))
+            crate::file::Nm::from_mm(n.to_string().as_bytes())
+                .and_then(|nm| nm.0.checked_mul(factor))
         };
         Some((nm(&self.x)?, nm(&self.y)?))
     }

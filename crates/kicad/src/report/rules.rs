@@ -67,10 +67,7 @@ impl RuleSetBlob {
 
     /// Reads the recorded rule set of a board, if there is one and it is whole.
     #[must_use]
-    pub fn recorded(
-        records: &BTreeMap<String, String>,
-        blobs: &dyn Blobs,
-    ) -> Option<RuleSetBlob> {
+    pub fn recorded(records: &BTreeMap<String, String>, blobs: &dyn Blobs) -> Option<RuleSetBlob> {
         let digest: Digest = records.get(RULESET_RECORD)?.parse().ok()?;
         let set: RuleSetBlob = serde_json::from_slice(&blobs.get(&digest).ok()?).ok()?;
         (set.form == RULESET_FORM && ProjectState::of_bytes(set.project.as_bytes()).is_ok())
@@ -151,7 +148,9 @@ fn rule_texts(text: &str) -> BTreeSet<String> {
     };
     doc.top()
         .filter(|n| n.head() == b"rule")
-        .map(|n| String::from_utf8_lossy(n.bytes()).split_whitespace().collect::<Vec<_>>().join(" "))
+        .map(|n| {
+            String::from_utf8_lossy(n.bytes()).split_whitespace().collect::<Vec<_>>().join(" ")
+        })
         .collect()
 }
 
@@ -175,10 +174,25 @@ pub fn project_signal(state: &ProjectState, name: &str) -> Option<Signal> {
 const DEFAULTS: &[(&str, &str, &str, i64)] = &[
     ("clearance", "board setup constraints clearance ", "min_clearance", 0),
     ("via_diameter", "board setup constraints min diameter ", "min_via_diameter", 500_000),
-    ("drill_out_of_range", "board setup constraints min hole ", "min_through_hole_diameter", 300_000),
-    ("annular_width", "board setup constraints min annular width ", "min_via_annular_width", 100_000),
+    (
+        "drill_out_of_range",
+        "board setup constraints min hole ",
+        "min_through_hole_diameter",
+        300_000,
+    ),
+    (
+        "annular_width",
+        "board setup constraints min annular width ",
+        "min_via_annular_width",
+        100_000,
+    ),
     ("hole_clearance", "board setup constraints hole clearance ", "min_hole_clearance", 250_000),
-    ("copper_edge_clearance", "board setup constraints edge clearance ", "min_copper_edge_clearance", 500_000),
+    (
+        "copper_edge_clearance",
+        "board setup constraints edge clearance ",
+        "min_copper_edge_clearance",
+        500_000,
+    ),
     ("track_width", "board setup constraints min width ", "min_track_width", 200_000),
 ];
 /// Words before the clearance of the default net class, whose name is left blank.
@@ -196,9 +210,8 @@ const OFF_BY_DEFAULT: &[&str] = &[
 /// a list of ignored checks that is not the project's.
 #[must_use]
 pub fn betrayed_defaults(report: &Report, rules: &ProjectRules) -> Option<Signal> {
-    let said = |what: String| {
-        Some(Signal::new(Source::Report, signals::DEFAULT_RULES_USED).text(&what))
-    };
+    let said =
+        |what: String| Some(Signal::new(Source::Report, signals::DEFAULT_RULES_USED).text(&what));
     for entry in report.entries() {
         for (kind, words, limit, default) in DEFAULTS {
             let Some(number) = number_after(&entry.description, words) else { continue };

@@ -197,7 +197,7 @@ impl Names for SheetIndex {
         let uuid = item.uuid.to_lowercase();
         let part = self.parts.get(&uuid).cloned();
         let known = part.is_some() || self.places.contains_key(&uuid);
-        known.then(|| Known { part, net: None })
+        known.then_some(Known { part, net: None })
     }
 
     fn factor(&self) -> Option<i64> {

@@ -1,0 +1,116 @@
+//! What a step's result depends on.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use pcbflow_core::evidence::Evidence;
+use pcbflow_core::ports::{Closure, Services, StepContext};
+
+use super::project::{Project, TABLES};
+use super::stop::{Session, Stop};
+use super::{args, drc, rulesets, tool};
+use crate::cli::call;
+use crate::cli::find::{Choice, FindEnv};
+use crate::file::header::Header;
+use crate::sexpr::Document;
+
+/// Most files of libraries in one closure.
+const LIBRARY_FILES_MAX: usize = 20_000;
+
+/// Lists the files and settings of a step without running it.
+///
+/// # Errors
+/// Evidence when the inputs can't be listed.
+pub async fn of(
+    env: &FindEnv,
+    context: &StepContext,
+    services: &Services,
+) -> Result<Closure, Evidence> {
+    let session = Session::new(context, services);
+    let listed = files(&session).await.map_err(|stop| match stop {
+        Stop::Failed(evidence) => evidence,
+        Stop::Refused(_) => session.evidence(),
+    })?;
+    let tools = tool::installed(env, context, services).await;
+    let label = match tools.choose(listed.required) {
+        Choice::Use(tool) => tool.label(),
+        _ => format!("no {}", call::TOOL),
+    };
+    let mut closure = Closure { files: listed.files.into_iter().collect(), ..Closure::default() };
+    closure.settings.insert("tool".to_owned(), label);
+    closure
+        .settings
+        .insert("libraries".to_owned(), args::libraries(&context.step).word().to_owned());
+    if let Some(note) = context.notes.get(rulesets::NOTE_RULESET) {
+        closure.settings.insert("ruleset".to_owned(), note.clone());
+    }
+    Ok(closure)
+}
+
+struct Listed {
+    files: BTreeSet<PathBuf>,
+    required: u32,
+}
+
+async fn files(session: &Session<'_>) -> Result<Listed, Stop> {
+    let step = &session.context.step;
+    let mut files = BTreeSet::new();
+    let (mut required, mut sheet_roots) = (0, Vec::new());
+    for arg in ["board", "schematic", "project"] {
+        if step.arg_str(arg).is_none() {
+            continue;
+        }
+        let (project, file) = Project::of_arg(session, arg)?;
+        files.insert(file.clone());
+        files.extend(project.own_files());
+        libraries_of(&project, &mut files);
+        match arg {
+            "board" => {
+                required = drc::newest(Header::read(&file).ok().as_ref(), None).max(required);
+                if args::flag(step, "parity", true) {
+                    sheet_roots.push(project.beside("kicad_sch"));
+                }
+            }
+            "schematic" => sheet_roots.push(file),
+            _ => sheet_roots.push(project.beside("kicad_sch")),
+        }
+    }
+    for arg in ["jobset", "footprint_map"] {
+        if step.arg_str(arg).is_some() {
+            files.insert(args::input(session.context, arg)?);
+        }
+    }
+    for root in sheet_roots {
+        let sheets = super::sheet_cache::sheets(session, &root);
+        required = required.max(sheets.required);
+        files.extend(sheets.files);
+    }
+    Ok(Listed { files, required })
+}
+
+/// Libraries that the project's own tables name: symbol files, and footprints one by one.
+fn libraries_of(project: &Project, files: &mut BTreeSet<PathBuf>) {
+    for table in TABLES {
+        let path = project.folder.join(table);
+        let Ok(bytes) = crate::file::read_bounded(&path) else { continue };
+        let Ok(doc) = Document::parse(bytes) else { continue };
+        let uris = doc.root().children_named("lib").filter_map(|lib| lib.field("uri", 1));
+        for uri in uris {
+            let Some(rest) = uri.strip_prefix("${KIPRJMOD}/") else { continue };
+            add_library(&project.folder.join(rest), files);
+        }
+    }
+}
+
+fn add_library(path: &Path, files: &mut BTreeSet<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        files.insert(path.to_owned());
+        return;
+    };
+    let footprints = entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "kicad_mod"));
+    let left = LIBRARY_FILES_MAX.saturating_sub(files.len());
+    files.extend(footprints.take(left));
+}

@@ -1,0 +1,427 @@
+//! `kicad/drc`: the design-rule check, with proof that the board's own rules were in force.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use pcbflow_core::check::{CheckResult, Finding, FindingSeverity};
+use pcbflow_core::evidence::{Signal, Source};
+use serde_json::Value;
+
+use super::project::{self, Project};
+use super::stop::{REPORT_CLEAN, Session, Stop};
+use super::{args, rulesets, tool};
+use crate::cli::call::{self, Called};
+use crate::cli::find::FindEnv;
+use crate::cli::mirror::Mirror;
+use crate::file::board::Board;
+use crate::file::header::{FileKind, Header};
+use crate::file::rules::{Canary, CanaryTarget, lint, with_canary};
+use crate::file::schematic::Hierarchy;
+use crate::report::index::BoardIndex;
+use crate::report::proof::{self, Lists, Proven};
+use crate::report::sheets::SheetIndex;
+use crate::report::{Entry, findings, rules};
+use crate::sexpr::Document;
+use crate::signals;
+
+/// Where the report goes when the step does not say.
+pub const REPORT_DEFAULT: &str = "out/drc.json";
+/// Most references that a signal and its slots name.
+const REFERENCES_SHOWN_MAX: usize = 40;
+
+/// A board that is ready to be checked.
+struct Ready {
+    project: Project,
+    board: PathBuf,
+    tool: crate::cli::find::Tool,
+    sheets: Option<Hierarchy>,
+    mirror: Mirror,
+    rules: rulesets::InForce,
+}
+
+/// Runs the check.
+///
+/// # Errors
+/// A failure or a refusal.
+pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult, Stop> {
+    let ready = prepare(env, session).await?;
+    let (doc, board) = read_board(session, &ready.mirror.file(&ready.project.name("kicad_pcb")))?;
+    if board.footprints.is_empty() && board.tracks == 0 {
+        let reason = "there are no parts and no tracks on the board";
+        return Ok(CheckResult {
+            empty: true,
+            reason: reason.to_owned(),
+            ..CheckResult::pass(REPORT_CLEAN)
+        });
+    }
+    let Some(target) = CanaryTarget::for_board(&board) else {
+        return Err(Stop::Refused("nothing on the board can prove that rules are in force".into()));
+    };
+    let canary = plant(session, &ready, &board, &target)?;
+    let (called, proven) = call(session, &ready).await?;
+    let parity = args::flag(&session.context.step, "parity", true);
+    if parity {
+        parity_ran(session, &called)?;
+    }
+    in_force(session, &ready, &canary, &proven)?;
+    let found = collect(&ready, &doc, &canary, &proven);
+    if parity {
+        dropped(session, &ready, &board, &proven)?;
+    }
+    conclude(session, &ready, &board, found, &canary, &proven)
+}
+
+async fn prepare(env: &FindEnv, session: &mut Session<'_>) -> Result<Ready, Stop> {
+    let (project, board) = Project::of_arg(session, "board")?;
+    let header = project::header(session, &board)?;
+    let parity = args::flag(&session.context.step, "parity", true);
+    let sheets = if parity { Some(schematic(session, &project)?) } else { None };
+    let required = newest(header.as_ref(), sheets.as_ref());
+    let file = newest_file(&board, header.as_ref(), sheets.as_ref());
+    let tool =
+        tool::choose(env, session, required, &file, Header::read(&file).ok().as_ref()).await?;
+    let rules = rulesets::before(session, &project)?;
+    let mirror = project.mirror(session, sheets.as_ref(), "project")?;
+    rules.lay(session, &project, &mirror)?;
+    Ok(Ready { project, board, tool, sheets, mirror, rules })
+}
+
+/// The schematic with the board's name; without it parity can't run, and its empty list would
+/// look like "no difference".
+fn schematic(session: &Session<'_>, project: &Project) -> Result<Hierarchy, Stop> {
+    let root = project.beside("kicad_sch");
+    if !root.exists() {
+        let mut evidence = session.evidence();
+        if project.beside("sch").exists() {
+            let name = project.name("sch");
+            evidence.push(Signal::new(Source::File, signals::FORMAT_TOO_OLD).text(&name));
+        }
+        let why = format!("{} is not there", project.name("kicad_sch"));
+        evidence.push(Signal::new(Source::Report, signals::PARITY_NOT_RUN).text(&why));
+        return Err(Stop::Failed(evidence));
+    }
+    let sheets = Hierarchy::read(&root);
+    project::sheets_sound(session, &sheets, &project.root)?;
+    Ok(sheets)
+}
+
+/// The major version that board and sheets need.
+pub(super) fn newest(header: Option<&Header>, sheets: Option<&Hierarchy>) -> u32 {
+    let of_board = header.and_then(Header::required_major).unwrap_or(0);
+    let of_sheets = sheets.and_then(Hierarchy::required_major).unwrap_or(0);
+    of_board.max(of_sheets)
+}
+
+/// The file that needs the newest version, for the evidence.
+fn newest_file(board: &Path, header: Option<&Header>, sheets: Option<&Hierarchy>) -> PathBuf {
+    let of_board = header.and_then(Header::required_major).unwrap_or(0);
+    sheets
+        .and_then(|s| s.too_new_for(of_board).max_by_key(|(_, major)| *major))
+        .map_or_else(|| board.to_owned(), |(path, _)| path.to_owned())
+}
+
+/// The board by our own parser. A file that it can't read is never called clean.
+pub(super) fn read_board(session: &Session<'_>, path: &Path) -> Result<(Document, Board), Stop> {
+    let damaged = |why: String| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let signal = Signal::new(Source::File, signals::BOARD_DAMAGED);
+        session.failed(signal.text(&format!("{name}: {why}")))
+    };
+    let bytes = crate::file::read_bounded(path).map_err(|e| damaged(e.to_string()))?;
+    let doc = Document::parse(bytes).map_err(|e| damaged(e.to_string()))?;
+    let board = Board::from_document(&doc).map_err(|e| damaged(e.to_string()))?;
+    Ok((doc, board))
+}
+
+/// Lints the custom rules and puts a canary beside them in the private copy.
+fn plant(
+    session: &Session<'_>,
+    ready: &Ready,
+    board: &Board,
+    target: &CanaryTarget,
+) -> Result<Canary, Stop> {
+    let own = ready.rules.custom.as_deref();
+    let layers: Vec<String> = board
+        .layers
+        .iter()
+        .flat_map(|l| [Some(l.name.clone()), l.user_name.clone()])
+        .flatten()
+        .collect();
+    if let Some(problem) =
+        own.and_then(|bytes| lint(bytes, ready.tool.major(), &layers).problems.into_iter().next())
+    {
+        let text =
+            format!("{} line {}: {}", ready.project.name("kicad_dru"), problem.line, problem.fault);
+        return Err(
+            session.failed(Signal::new(Source::File, signals::RULES_FILE_BROKEN).text(&text))
+        );
+    }
+    let canary = with_canary(own, target);
+    let name = ready.project.name("kicad_dru");
+    ready
+        .mirror
+        .write(&name, &canary.text)
+        .map_err(|e| session.failed(crate::cli::space::signal_of(&ready.mirror.file(&name), &e)))?;
+    Ok(canary)
+}
+
+async fn call(session: &mut Session<'_>, ready: &Ready) -> Result<(Called, Proven), Stop> {
+    let step = &session.context.step;
+    let (libraries, parity) = (args::libraries(step), args::flag(step, "parity", true));
+    let caller = session.caller(ready.tool.clone(), libraries)?;
+    let out = caller.fresh("report").map_err(|s| session.failed(s))?;
+    let report = out.join("drc.json");
+    let board = ready.project.name("kicad_pcb");
+    let mut line: Vec<String> =
+        ["pcb", "drc", "--format", "json", "--units", "mm", "--severity-all"]
+            .map(String::from)
+            .into();
+    line.extend(parity.then(|| "--schematic-parity".to_owned()));
+    line.extend(["--exit-code-violations".to_owned(), "-o".to_owned()]);
+    line.push(report.to_string_lossy().into_owned());
+    // In the copy's folder, so that a name that begins with '-' is no option.
+    line.push(ready.mirror.file(&board).to_string_lossy().into_owned());
+    session.doing("checking the design rules");
+    let called = caller.run(&line, &ready.mirror.folder).await.map_err(|s| session.failed(s))?;
+    session.keep(&called);
+    let proven = judge_call(
+        session,
+        &called,
+        &caller,
+        &out,
+        |started| proof::prove(&report, Lists::Drc, &board, started, called.result.status()),
+        |major| project::not_loaded(&ready.board, major, FileKind::Board),
+    )?;
+    session.store("drc.json", &proven.bytes);
+    Ok((called, proven))
+}
+
+/// What a call was worth: its end, our own probes of disk and rights, then the proof.
+pub(super) fn judge_call<T>(
+    session: &Session<'_>,
+    called: &Called,
+    caller: &call::Caller<'_>,
+    out: &Path,
+    prove: impl FnOnce(i64) -> Result<T, Signal>,
+    not_loaded: impl FnOnce(u32) -> Signal,
+) -> Result<T, Stop> {
+    let mut evidence = session.evidence();
+    if let Err(signal) = caller.probe_after(out) {
+        evidence.push(signal);
+    }
+    let bad = call::push_ended(&mut evidence, called);
+    match called.result.status() {
+        Some(3) => evidence.push(not_loaded(caller.tool.major())),
+        Some(255) => push_parity_fault(&mut evidence, called),
+        _ => {}
+    }
+    if bad {
+        return Err(Stop::Failed(evidence));
+    }
+    prove(call::whole_seconds(called.started)).map_err(|signal| {
+        evidence.push(signal);
+        Stop::Failed(evidence)
+    })
+}
+
+/// Status 255 with a schematic that can't be parsed.
+fn push_parity_fault(evidence: &mut pcbflow_core::evidence::Evidence, called: &Called) {
+    let said = &called.result.stderr.text;
+    let line = said.lines().find(|l| l.contains("Expecting") && l.contains(".kicad_sch"));
+    if let Some(line) = line {
+        evidence.push(Signal::new(Source::Report, signals::PARITY_NOT_RUN).text(line));
+    }
+}
+
+/// The empty parity list means nothing when the tool says that it could not look.
+fn parity_ran(session: &Session<'_>, called: &Called) -> Result<(), Stop> {
+    let said = format!("{}\n{}", called.result.stderr.text, called.result.stdout.text);
+    let words = ["Failed to fetch schematic netlist", "fully annotated schematic"];
+    match said.lines().find(|l| words.iter().any(|w| l.contains(w))) {
+        Some(line) => {
+            Err(session.failed(Signal::new(Source::Report, signals::PARITY_NOT_RUN).text(line)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Proof after the run: every planted rule fired, and no number is KiCad's default.
+fn in_force(
+    session: &Session<'_>,
+    ready: &Ready,
+    canary: &Canary,
+    proven: &Proven,
+) -> Result<(), Stop> {
+    let entries = || proven.report.violations.iter().flatten();
+    let fired: Vec<&str> =
+        entries().filter_map(|e| canary.rule_of(&e.kind, &e.description)).collect();
+    let silent: Vec<String> = canary.silent(&fired).map(|p| p.name.clone()).collect();
+    // Below the cap each planted rule is listed. At the cap the board's own assertions may have
+    // taken the place, and then their names are the proof.
+    let assertions = entries().filter(|e| e.kind == "assertion_failure").count();
+    let crowded_out = assertions >= rules::cap_of("assertion_failure")
+        && entries().any(|e| is_own_rule(e, canary));
+    if !silent.is_empty() && !crowded_out {
+        let mut evidence = session.evidence();
+        let count = i64::try_from(silent.len()).unwrap_or(i64::MAX);
+        let signal = Signal::new(Source::Report, signals::CANARY_NOT_HIT).number(count);
+        evidence.push(signal.text(&silent.join(", ")));
+        return Err(Stop::Failed(evidence));
+    }
+    match rules::betrayed_defaults(&proven.report, &ready.rules.project) {
+        Some(signal) => Err(session.failed(signal)),
+        None => Ok(()),
+    }
+}
+
+fn is_own_rule(entry: &Entry, canary: &Canary) -> bool {
+    entry.description.contains("(rule '")
+        && canary.rule_of(&entry.kind, &entry.description).is_none()
+}
+
+fn collect(ready: &Ready, doc: &Document, canary: &Canary, proven: &Proven) -> Vec<Finding> {
+    let wanted: BTreeSet<String> =
+        proven.report.entries().flat_map(|e| &e.items).map(|i| i.uuid.to_lowercase()).collect();
+    let index = BoardIndex::of(doc, &wanted);
+    let own = |e: &&Entry| canary.rule_of(&e.kind, &e.description).is_none();
+    let list = |l: &Option<Vec<Entry>>| l.clone().unwrap_or_default();
+    let report = &proven.report;
+    let (violations, open) = (list(&report.violations), list(&report.unconnected_items));
+    let parity = list(&report.schematic_parity);
+    let mut found = findings::of_entries("drc", violations.iter().filter(own), &index);
+    found.extend(findings::of_entries("drc", &open, &index));
+    if ready.sheets.is_some() {
+        found.extend(findings::of_entries("parity", &parity, &index));
+    }
+    findings::give_ids(&mut found);
+    found
+}
+
+/// Parts of the schematic that are not on the board (KI-2): what parity says, confirmed by our
+/// own reading of the board. References are compared as sets, never counted.
+fn dropped(
+    session: &Session<'_>,
+    ready: &Ready,
+    board: &Board,
+    proven: &Proven,
+) -> Result<(), Stop> {
+    let on_board: BTreeSet<&str> = board.footprints.iter().map(|f| f.reference.as_str()).collect();
+    let said: BTreeSet<&str> = proven
+        .report
+        .schematic_parity
+        .iter()
+        .flatten()
+        .filter(|e| e.kind == "missing_footprint" && !e.excluded)
+        .filter_map(|e| e.description.strip_prefix("Missing footprint ")?.split(' ').next())
+        .filter(|reference| !on_board.contains(reference))
+        .collect();
+    if said.is_empty() {
+        return Ok(());
+    }
+    let missing: Vec<String> = said.iter().map(|r| (*r).to_owned()).collect();
+    let index = ready.sheets.as_ref().map(SheetIndex::of).unwrap_or_default();
+    Err(Stop::Failed(dropped_evidence(session, &missing, &index, board)))
+}
+
+/// Evidence of dropped footprints, with the look-alikes of KI-2.
+pub(super) fn dropped_evidence(
+    session: &Session<'_>,
+    missing: &[String],
+    index: &SheetIndex,
+    board: &Board,
+) -> pcbflow_core::evidence::Evidence {
+    let mut evidence = session.evidence();
+    let shown: Vec<&str> = missing.iter().take(REFERENCES_SHOWN_MAX).map(String::as_str).collect();
+    let mut parts = shown.join(", ");
+    if missing.len() > shown.len() {
+        parts.push_str(&format!(" and {} more", missing.len() - shown.len()));
+    }
+    let count = i64::try_from(missing.len()).unwrap_or(i64::MAX);
+    let signal = Signal::new(Source::Report, signals::FOOTPRINTS_DROPPED).number(count);
+    evidence.push(signal.text(&parts));
+    let paths: BTreeSet<&str> =
+        board.footprints.iter().filter_map(|f| f.path.as_deref()?.rsplit('/').next()).collect();
+    let symbols: Vec<_> = index.symbols.iter().filter(|s| missing.contains(&s.reference)).collect();
+    if !symbols.is_empty() && symbols.iter().all(|s| paths.contains(s.uuid.as_str())) {
+        let renumbered = Signal::new(Source::Report, signals::REFERENCES_RENUMBERED);
+        evidence.push(renumbered.number(count).text(&parts));
+    }
+    evidence.slots.insert("count".to_owned(), missing.len().to_string());
+    evidence.slots.insert("parts".to_owned(), parts);
+    evidence
+}
+
+fn conclude(
+    session: &mut Session<'_>,
+    ready: &Ready,
+    board: &Board,
+    mut found: Vec<Finding>,
+    canary: &Canary,
+    proven: &Proven,
+) -> Result<CheckResult, Stop> {
+    if let Some(sheets) = &ready.sheets {
+        found.extend(second_reader(sheets, board, &found));
+        findings::give_ids(&mut found);
+    }
+    let step = &session.context.step;
+    let mut result = CheckResult::of_findings(REPORT_CLEAN, found, args::limits(step));
+    let at_least = rules::capped(&proven.report);
+    if !at_least.is_empty() {
+        let note = format!("at least so many of: {}", at_least.join(", "));
+        result.reason = [result.reason, note]
+            .into_iter()
+            .filter(|t| !t.is_empty())
+            .collect::<Vec<_>>()
+            .join("; ");
+    }
+    let path = args::report_path(step, REPORT_DEFAULT)?;
+    let text = without_canary(&proven.bytes, canary);
+    session.write_output(&path, &text)?;
+    let counts = result.counts;
+    session.notes.push(format!(
+        "design rules: {} errors, {} warnings, {} excluded, {} about libraries apart",
+        counts.errors, counts.warnings, counts.excluded, counts.apart
+    ));
+    session.notes.extend(ready.rules.notes.iter().cloned());
+    session.records.extend(ready.rules.record(session.services.blobs.as_ref()));
+    Ok(result)
+}
+
+/// References that our own readers of schematic and board miss on the board although the tool's
+/// parity list does not: the two must agree, so a difference is shown.
+fn second_reader(sheets: &Hierarchy, board: &Board, found: &[Finding]) -> Vec<Finding> {
+    let index = SheetIndex::of(sheets);
+    let on_board: BTreeSet<&str> = board.footprints.iter().map(|f| f.reference.as_str()).collect();
+    let listed = |reference: &str| {
+        found.iter().any(|f| {
+            f.engine == "parity" && f.message.split([' ', ',']).any(|word| word == reference)
+        })
+    };
+    let missing = index.on_board().into_iter().filter(|r| !on_board.contains(r) && !listed(r));
+    let one = |reference: &str| Finding {
+        id: format!("parity:pcbflow_missing_part:{reference}"),
+        engine: "parity".to_owned(),
+        rule: "pcbflow_missing_part".to_owned(),
+        severity: FindingSeverity::Warning,
+        message: format!("{reference} is in the schematic and not on the board"),
+        items: Vec::new(),
+        excluded: None,
+        apart: false,
+    };
+    // A part that has no footprint assigned can't be on the board.
+    missing.filter(|r| !r.ends_with('?')).map(one).collect()
+}
+
+/// The report without our planted rules.
+fn without_canary(bytes: &[u8], canary: &Canary) -> Vec<u8> {
+    let Ok(mut json) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
+    if let Some(list) = json.get_mut("violations").and_then(Value::as_array_mut) {
+        list.retain(|entry| {
+            let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+            canary.rule_of(text("type"), text("description")).is_none()
+        });
+    }
+    let mut text = serde_json::to_vec_pretty(&json).unwrap_or_else(|_| bytes.to_vec());
+    text.push(b'\n');
+    text
+}

@@ -1,0 +1,17 @@
+//! The step kinds of KiCad.
+
+pub mod args;
+pub mod closure;
+pub mod drc;
+pub mod erc;
+pub mod kinds;
+mod place;
+pub mod project;
+pub mod rulesets;
+mod sheet_cache;
+pub mod stop;
+mod subsystem;
+pub mod tool;
+
+pub use rulesets::record_ruleset;
+pub use subsystem::Kicad;

@@ -1,0 +1,105 @@
+//! Puts finished files into the board's folder: written aside, then renamed, one by one.
+
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use pcbflow_core::event::OutputRef;
+use pcbflow_core::ids::Digest;
+
+use super::stop::{Session, Stop};
+use crate::cli::space;
+
+/// Bytes that are read at once while a digest is made.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Digest and size of a file.
+///
+/// # Errors
+/// What the system says.
+pub fn digest(path: &Path) -> io::Result<(Digest, u64)> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut chunk = vec![0u8; CHUNK_BYTES];
+    let mut size = 0u64;
+    loop {
+        let read = file.read(&mut chunk)?;
+        if read == 0 {
+            return Ok((Digest(*hasher.finalize().as_bytes()), size));
+        }
+        hasher.update(chunk.get(..read).unwrap_or_default());
+        size += read as u64;
+    }
+}
+
+impl Session<'_> {
+    /// Writes a file below the board's folder and lists it among the outputs.
+    ///
+    /// # Errors
+    /// A full disk or a folder that can't be written.
+    pub fn write_output(&mut self, relative: &Path, bytes: &[u8]) -> Result<(), Stop> {
+        let target = self.context.board_dir.join(relative);
+        write_aside(&target, bytes).map_err(|e| self.failed(space::signal_of(&target, &e)))?;
+        self.list_output(relative, Digest::of(bytes), bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Moves a finished file into the board's folder and lists it among the outputs.
+    ///
+    /// # Errors
+    /// A full disk or a folder that can't be written.
+    pub fn move_output(&mut self, from: &Path, relative: &Path) -> Result<(), Stop> {
+        let target = self.context.board_dir.join(relative);
+        let (digest, bytes) =
+            move_aside(from, &target).map_err(|e| self.failed(space::signal_of(&target, &e)))?;
+        self.list_output(relative, digest, bytes);
+        Ok(())
+    }
+
+    fn list_output(&mut self, relative: &Path, digest: Digest, bytes: u64) {
+        let parts: Vec<String> =
+            relative.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
+        self.outputs.push(OutputRef { path: parts.join("/"), digest, bytes });
+    }
+}
+
+fn folder_of(target: &Path) -> io::Result<PathBuf> {
+    let folder = target.parent().unwrap_or(Path::new(".")).to_owned();
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+fn write_aside(target: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = folder_of(target)?;
+    let mut file = tempfile::Builder::new().prefix(".pcbflow-new").tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    persist(file, target)
+}
+
+fn move_aside(from: &Path, target: &Path) -> io::Result<(Digest, u64)> {
+    let folder = folder_of(target)?;
+    let mut source = std::fs::File::open(from)?;
+    let mut file = tempfile::Builder::new().prefix(".pcbflow-new").tempfile_in(folder)?;
+    io::copy(&mut source, &mut file)?;
+    let made = digest(file.path())?;
+    persist(file, target)?;
+    Ok(made)
+}
+
+fn persist(file: tempfile::NamedTempFile, target: &Path) -> io::Result<()> {
+    file.as_file().sync_data()?;
+    ordinary_rights(file.as_file())?;
+    file.persist(target).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// Temporary files, and KiCad's IPC-2581 ones, are for their owner alone; outputs are not.
+#[cfg(unix)]
+fn ordinary_rights(file: &std::fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn ordinary_rights(_file: &std::fs::File) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! The files that belong to a board, found without calling the tool.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use pcbflow_core::evidence::{Signal, Source};
+
+use super::args;
+use super::stop::{Session, Stop};
+use crate::cli::mirror::{LEVELS_UP_MAX, Mirror};
+use crate::file::header::{FileKind, Header};
+use crate::file::project::ProjectState;
+use crate::file::schematic::{Hierarchy, SheetFault};
+use crate::report::rules::RuleSetBlob;
+use crate::signals;
+
+/// Library tables of a project.
+pub const TABLES: [&str; 3] = ["fp-lib-table", "sym-lib-table", "design-block-lib-table"];
+
+/// A board or schematic with what lies beside it.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// The board's root, links resolved.
+    pub root: PathBuf,
+    /// Folder of the project, links resolved.
+    pub folder: PathBuf,
+    /// Common name of its files, without extension.
+    pub stem: String,
+}
+
+impl Project {
+    /// The project of the file that an argument names.
+    ///
+    /// # Errors
+    /// Refused when the file leads out of the root.
+    pub fn of_arg(session: &Session<'_>, arg: &str) -> Result<(Project, PathBuf), Stop> {
+        let root = args::root(session.context)?;
+        let file = args::input(session.context, arg)?;
+        let folder = file.parent().unwrap_or(&root).to_owned();
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((Project { root, folder, stem }, file))
+    }
+
+    /// A file of the project's stem.
+    #[must_use]
+    pub fn beside(&self, extension: &str) -> PathBuf {
+        self.folder.join(format!("{}.{extension}", self.stem))
+    }
+
+    /// Name of a file of the project's stem.
+    #[must_use]
+    pub fn name(&self, extension: &str) -> String {
+        format!("{}.{extension}", self.stem)
+    }
+
+    /// State of the project file. Other letter case counts as missing, because on other systems
+    /// it is.
+    #[must_use]
+    pub fn state(&self) -> ProjectState {
+        let wanted = self.name("kicad_pro");
+        let listed = std::fs::read_dir(&self.folder).is_ok_and(|entries| {
+            entries.flatten().any(|e| e.file_name().to_string_lossy() == wanted)
+        });
+        if listed { ProjectState::read(&self.beside("kicad_pro")) } else { ProjectState::Missing }
+    }
+
+    /// Bytes of the custom rules, if there is a file of them.
+    ///
+    /// # Errors
+    /// What the system says when it is there and can't be read.
+    pub fn custom_rules(&self) -> std::io::Result<Option<Vec<u8>>> {
+        match crate::file::read_bounded(&self.beside("kicad_dru")) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The rule set as it is now; `None` when the project file is not sound.
+    #[must_use]
+    pub fn rule_set(&self) -> Option<RuleSetBlob> {
+        let project = std::fs::read(self.beside("kicad_pro")).ok()?;
+        RuleSetBlob::of(&project, self.custom_rules().ok()?.as_deref())
+    }
+
+    /// Files of the project itself, those that may be missing included.
+    #[must_use]
+    pub fn own_files(&self) -> BTreeSet<PathBuf> {
+        let beside = ["kicad_pcb", "kicad_pro", "kicad_dru"].map(|e| self.beside(e));
+        let tables = TABLES.map(|t| self.folder.join(t));
+        beside.into_iter().chain(tables).collect()
+    }
+
+    /// How many levels above the project's folder its files refer to.
+    #[must_use]
+    pub fn levels_up(&self, sheets: Option<&Hierarchy>) -> usize {
+        let mut levels = 0;
+        for table in TABLES {
+            let Ok(bytes) = crate::file::read_bounded(&self.folder.join(table)) else { continue };
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            levels = text.split("${KIPRJMOD}").skip(1).map(climbs).fold(levels, usize::max);
+        }
+        for path in sheets.iter().flat_map(|h| h.files()) {
+            let above = self.folder.ancestors().position(|a| path.starts_with(a));
+            levels = levels.max(above.unwrap_or(LEVELS_UP_MAX));
+        }
+        levels.min(LEVELS_UP_MAX)
+    }
+
+    /// A private copy below the attempt's scratch folder.
+    ///
+    /// # Errors
+    /// A full disk; refused when a file of the project leads out of the root.
+    pub fn mirror(
+        &self,
+        session: &Session<'_>,
+        sheets: Option<&Hierarchy>,
+        name: &str,
+    ) -> Result<Mirror, Stop> {
+        let mut files = self.own_files();
+        files.extend(sheets.iter().flat_map(|h| h.files()).map(Path::to_owned));
+        for file in &files {
+            args::confined(&self.root, file)?;
+        }
+        let into = session.context.scratch.join(name);
+        Mirror::make(&self.folder, &files, self.levels_up(sheets), &into)
+            .map_err(|error| self.mirror_stop(session, error))
+    }
+
+    fn mirror_stop(&self, session: &Session<'_>, error: crate::cli::mirror::MirrorError) -> Stop {
+        match error {
+            crate::cli::mirror::MirrorError::Io { path, source } => {
+                let full = matches!(
+                    source.kind(),
+                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+                );
+                if full || path.starts_with(&session.context.scratch) {
+                    session.failed(crate::cli::space::signal_of(&path, &source))
+                } else {
+                    Stop::Refused(format!("{} can't be read: {source}", path.display()))
+                }
+            }
+            other => Stop::Refused(other.to_string()),
+        }
+    }
+}
+
+/// `/../../x` climbs two levels.
+fn climbs(path: &str) -> usize {
+    path.split(['/', '\\']).skip(1).take_while(|part| *part == "..").count()
+}
+
+/// The head of a board or schematic, with the signals for what makes it unfit.
+///
+/// # Errors
+/// A failure: the file is not there. A head that can't be read is no failure yet: the tool says
+/// what it thinks of the file first.
+pub fn header(session: &Session<'_>, file: &Path) -> Result<Option<Header>, Stop> {
+    if !file.exists() {
+        let name = file.to_string_lossy();
+        return Err(session.failed(Signal::new(Source::File, signals::INPUT_MISSING).text(&name)));
+    }
+    Ok(Header::read(file).ok())
+}
+
+/// What is wrong with the sheets, before the tool is called: it would drop them without a word.
+///
+/// # Errors
+/// A failure or refusal for the first fault.
+pub fn sheets_sound(session: &Session<'_>, sheets: &Hierarchy, root: &Path) -> Result<(), Stop> {
+    for file in sheets.files() {
+        args::confined(root, file)?;
+    }
+    let mut evidence = session.evidence();
+    for problem in &sheets.problems {
+        let of = |code| Signal::new(Source::File, code).text(&problem.file);
+        evidence.push(match (&problem.fault, &problem.parent) {
+            (SheetFault::Missing, None) => of(signals::INPUT_MISSING),
+            (SheetFault::Missing, Some(_)) => of(signals::SHEET_MISSING),
+            (SheetFault::Legacy, _) => of(signals::FORMAT_TOO_OLD),
+            (
+                SheetFault::Unreadable { .. } | SheetFault::Broken(_) | SheetFault::NotASchematic,
+                _,
+            ) => of(signals::BOARD_DAMAGED),
+            (fault, _) => {
+                return Err(Stop::Refused(format!("sheet {:?}: {fault}", problem.file)));
+            }
+        });
+    }
+    if evidence.signals.is_empty() { Ok(()) } else { Err(Stop::Failed(evidence)) }
+}
+
+/// The date in a header as a signal that it is too new for every tool.
+#[must_use]
+pub fn too_new(file: &Path, header: Option<&Header>) -> Signal {
+    let version = header.and_then(|h| h.version).map_or(0, i64::from);
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Signal::new(Source::File, signals::FORMAT_TOO_NEW).number(version).text(&name)
+}
+
+/// Looks at a file that the tool could not load (status 3) and says why: gone, too new, damaged,
+/// or of another kind.
+#[must_use]
+pub fn not_loaded(file: &Path, major: u32, kind: FileKind) -> Signal {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let damaged = |why: &str| {
+        Signal::new(Source::File, signals::BOARD_DAMAGED).text(&format!("{name}: {why}"))
+    };
+    if !file.exists() {
+        return Signal::new(Source::File, signals::INPUT_MISSING).text(&name);
+    }
+    let header = match Header::read(file) {
+        Ok(header) => header,
+        Err(error) => return damaged(&error.to_string()),
+    };
+    if header.kind != kind {
+        return damaged(&format!("it is a {}", header.kind));
+    }
+    if header.required_major().is_some_and(|needed| needed > major) {
+        return too_new(file, Some(&header));
+    }
+    let parsed = crate::file::read_bounded(file)
+        .map_err(|e| e.to_string())
+        .and_then(|bytes| crate::sexpr::Document::parse(bytes).map_err(|e| e.to_string()));
+    match parsed {
+        Err(error) => damaged(&error),
+        Ok(_) => damaged("KiCad refuses what is in it"),
+    }
+}

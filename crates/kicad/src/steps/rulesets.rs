@@ -1,0 +1,140 @@
+//! The rules of a board before a check: sound, recorded, not loosened behind anybody's back.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pcbflow_core::evidence::{Signal, Source};
+use pcbflow_core::ports::Blobs;
+
+use super::args;
+use super::project::Project;
+use super::stop::{Session, Stop};
+use crate::cli::mirror::Mirror;
+use crate::file::project::{ProjectRules, ProjectState};
+use crate::report::rules::{RuleSetBlob, project_signal};
+use crate::signals;
+
+/// Note of a recovery: check with the recorded rule set.
+pub const NOTE_RULESET: &str = "kicad.ruleset";
+/// Value of [`NOTE_RULESET`].
+pub const RECORDED: &str = "recorded";
+/// Most differences that a signal lists.
+const DIFFERENCES_SHOWN_MAX: usize = 10;
+
+/// The rules that a check is made with.
+#[derive(Debug, Clone)]
+pub struct InForce {
+    /// What the project file says.
+    pub project: ProjectRules,
+    /// Bytes of the custom rules.
+    pub custom: Option<Vec<u8>>,
+    /// Lines for the person.
+    pub notes: Vec<String>,
+    set: Option<RuleSetBlob>,
+    recorded: bool,
+}
+
+impl InForce {
+    /// Puts a recorded rule set into the private copy; the engineer's own files stay as they are.
+    ///
+    /// # Errors
+    /// A full disk.
+    pub fn lay(
+        &self,
+        session: &Session<'_>,
+        project: &Project,
+        mirror: &Mirror,
+    ) -> Result<(), Stop> {
+        let (true, Some(set)) = (self.recorded, &self.set) else { return Ok(()) };
+        let name = project.name("kicad_pro");
+        mirror
+            .write(&name, set.project.as_bytes())
+            .map_err(|e| session.failed(crate::cli::space::signal_of(&mirror.file(&name), &e)))
+    }
+
+    /// The record of these rules, for the day when they are lost.
+    #[must_use]
+    pub fn record(&self, blobs: &dyn Blobs) -> BTreeMap<String, String> {
+        match &self.set {
+            Some(set) if !self.recorded => set.record(blobs),
+            _ => BTreeMap::new(),
+        }
+    }
+}
+
+/// Looks at the rules before a check.
+///
+/// # Errors
+/// A failure: the project file is not sound, or it is looser than the recorded rule set.
+pub fn before(session: &Session<'_>, project: &Project) -> Result<InForce, Stop> {
+    let blobs = session.services.blobs.as_ref();
+    let recorded = RuleSetBlob::recorded(&session.context.records, blobs);
+    if session.context.notes.get(NOTE_RULESET).is_some_and(|v| v == RECORDED)
+        && let Some(set) = recorded
+    {
+        return Ok(of_recorded(set));
+    }
+    let state = project.state();
+    if let Some(signal) = project_signal(&state, &project.name("kicad_pro")) {
+        return Err(session.failed(signal));
+    }
+    let custom = project.custom_rules().map_err(|error| {
+        let text = format!("{}: {error}", project.name("kicad_dru"));
+        session.failed(Signal::new(Source::File, signals::RULES_FILE_BROKEN).text(&text))
+    })?;
+    let set = project.rule_set();
+    if let (Some(was), Some(now)) = (&recorded, &set) {
+        not_loosened(session, was, now)?;
+    }
+    let ProjectState::Ok(rules) = state else {
+        // `project_signal` answers for every other state.
+        return Err(Stop::Refused("the project file is not sound".to_owned()));
+    };
+    Ok(InForce { project: *rules, custom, notes: Vec::new(), set, recorded: false })
+}
+
+fn of_recorded(set: RuleSetBlob) -> InForce {
+    let project = match ProjectState::of_bytes(set.project.as_bytes()) {
+        ProjectState::Ok(rules) => *rules,
+        // `RuleSetBlob::recorded` gives sound sets only.
+        _ => ProjectRules::default(),
+    };
+    InForce {
+        project,
+        custom: set.rules.clone().map(String::into_bytes),
+        notes: vec!["checked with the recorded rule set".to_owned()],
+        set: Some(set),
+        recorded: true,
+    }
+}
+
+fn not_loosened(session: &Session<'_>, was: &RuleSetBlob, now: &RuleSetBlob) -> Result<(), Stop> {
+    if args::flag(&session.context.step, "accept_rules", false) {
+        return Ok(());
+    }
+    let mut list = was.loosened(now);
+    if list.is_empty() {
+        return Ok(());
+    }
+    let count = i64::try_from(list.len()).unwrap_or(i64::MAX);
+    list.truncate(DIFFERENCES_SHOWN_MAX);
+    let signal = Signal::new(Source::File, signals::RULESET_CHANGED).number(count);
+    Err(session.failed(signal.text(&list.join(", "))))
+}
+
+/// Records the rule set that lies beside a board, for `init --from`: the name of the record and
+/// the digest of the stored blob. Empty when the project file is not sound.
+#[must_use]
+pub fn record_ruleset(
+    root: &Path,
+    board_file: &Path,
+    blobs: &dyn Blobs,
+) -> BTreeMap<String, String> {
+    let file = root.join(board_file);
+    let project = Project {
+        root: root.to_owned(),
+        folder: file.parent().unwrap_or(root).to_owned(),
+        stem: file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+    };
+    project.rule_set().map(|set| set.record(blobs)).unwrap_or_default()
+}

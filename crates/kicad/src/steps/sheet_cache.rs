@@ -1,0 +1,114 @@
+//! Names of the sheets below a root, remembered by the digest of each file, so that a look at a
+//! finished board parses nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::stop::Session;
+use crate::file::header::Header;
+use crate::file::schematic::{Hierarchy, MAX_SHEET_FILES, SubSheet};
+
+/// The cache, below the state folder.
+const CACHE_FILE: &str = "cache/kicad-sheets.json";
+/// Most remembered files; beyond them the cache starts anew.
+const CACHED_MAX: usize = 5_000;
+
+/// What is remembered of one sheet's content.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Cached {
+    /// Files as written in it.
+    children: Vec<String>,
+    /// Major version that reads it.
+    required: u32,
+}
+
+/// All sheet files below a root.
+#[derive(Debug, Clone, Default)]
+pub struct SheetFiles {
+    /// Files, missing ones included.
+    pub files: BTreeSet<PathBuf>,
+    /// Major version that reads all of them.
+    pub required: u32,
+}
+
+/// Lists the sheets below `root`.
+#[must_use]
+pub fn sheets(session: &Session<'_>, root: &Path) -> SheetFiles {
+    let cache_path = session.context.state_dir.join(CACHE_FILE);
+    let mut cache: BTreeMap<String, Cached> = std::fs::read(&cache_path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
+    let (mut out, mut waiting) = (SheetFiles::default(), vec![root.to_owned()]);
+    let mut learned = false;
+    while let Some(path) = waiting.pop() {
+        if out.files.len() >= MAX_SHEET_FILES || !out.files.insert(path.clone()) {
+            continue;
+        }
+        let Ok(Some((digest, _))) = session.services.digests.digest(&path) else { continue };
+        let key = digest.to_string();
+        let sheet = match cache.get(&key) {
+            Some(known) => known.clone(),
+            None => {
+                let read = read(&path);
+                if cache.len() >= CACHED_MAX {
+                    cache.clear();
+                }
+                cache.insert(key, read.clone());
+                learned = true;
+                read
+            }
+        };
+        out.required = out.required.max(sheet.required);
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        waiting.extend(sheet.children.iter().map(|c| join(&folder, c)));
+    }
+    if learned {
+        store(&cache_path, &cache);
+    }
+    out
+}
+
+/// `..` is resolved in the text, so that one file has one name.
+fn join(folder: &Path, child: &str) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in folder.join(child).components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn read(path: &Path) -> Cached {
+    let required = Header::read(path).ok().and_then(|h| h.required_major()).unwrap_or(0);
+    // Only this file is read: the walk's reader refuses every other one.
+    let alone = Hierarchy::walk(path, |file| match file == path {
+        true => crate::file::read_bounded(file),
+        false => Err(std::io::ErrorKind::NotFound.into()),
+    });
+    let named = |c: &SubSheet| c.path.is_some().then(|| c.file.replace('\\', "/"));
+    let children = alone.sheets.get(path).map(|s| s.children.as_slice()).unwrap_or_default();
+    Cached { children: children.iter().filter_map(named).collect(), required }
+}
+
+/// A cache that can't be written costs a parse next time and nothing else.
+fn store(path: &Path, cache: &BTreeMap<String, Cached>) {
+    let write = || -> std::io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        serde_json::to_writer(&mut file, cache)?;
+        file.persist(path)?;
+        Ok(())
+    };
+    if let Err(error) = write() {
+        tracing::debug!(%error, "the names of sheets are not cached");
+    }
+}

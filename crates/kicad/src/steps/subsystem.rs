@@ -1,0 +1,137 @@
+//! The subsystem as the engine sees it.
+
+use async_trait::async_trait;
+use pcbflow_core::check::CheckResult;
+use pcbflow_core::evidence::Evidence;
+use pcbflow_core::manifest::{KindInfo, ManifestFault, StepDef, path_fault};
+use pcbflow_core::ports::{
+    Closure, Observation, Recovery, RowOverride, Services, StepContext, Subsystem,
+};
+use pcbflow_core::row::Row;
+
+use super::stop::{Session, Stop};
+use super::{args, closure, drc, erc, kinds};
+use crate::cli::call;
+use crate::cli::find::FindEnv;
+
+/// KiCad on the command line.
+#[derive(Debug, Default)]
+pub struct Kicad {
+    find: Option<FindEnv>,
+}
+
+impl Kicad {
+    /// Looks for the tool on `PATH` and in the usual places of the system.
+    #[must_use]
+    pub fn new() -> Kicad {
+        Kicad::default()
+    }
+
+    /// Looks for the tool in these places only.
+    #[must_use]
+    pub fn looking_in(find: FindEnv) -> Kicad {
+        Kicad { find: Some(find) }
+    }
+
+    /// Where it looks now.
+    pub(crate) fn env(&self) -> FindEnv {
+        self.find.clone().unwrap_or_else(FindEnv::of_system)
+    }
+}
+
+#[async_trait]
+impl Subsystem for Kicad {
+    fn name(&self) -> &'static str {
+        "kicad"
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        crate::ROWS.to_vec()
+    }
+
+    fn kinds(&self) -> Vec<KindInfo> {
+        kinds::ALL.to_vec()
+    }
+
+    /// The size of a board is a poor guess of how long its check takes, so a second try gets four
+    /// times the first deadline.
+    fn overrides(&self) -> Vec<RowOverride> {
+        vec![RowOverride { class: "SC-3", longer_factor: 4 }]
+    }
+
+    fn step_faults(&self, step: &StepDef) -> Vec<ManifestFault> {
+        let paths = ["board", "schematic", "project", "netlist", "jobset", "footprint_map"];
+        let outputs = ["report", "output", "to"];
+        paths
+            .into_iter()
+            .chain(outputs)
+            .filter_map(|name| {
+                let text = step.arg_str(name)?;
+                let fault = path_fault(text).filter(|f| !f.contains("control"))?;
+                Some(ManifestFault {
+                    path: format!("with.{name}"),
+                    fault: format!("{text:?} {fault}"),
+                    remedy: "use a path inside the board's folder, with '/'".to_owned(),
+                })
+            })
+            .collect()
+    }
+
+    fn deadline_ms(&self, context: &StepContext) -> u64 {
+        let bytes: u64 = ["board", "schematic", "project"]
+            .into_iter()
+            .filter_map(|name| args::input(context, name).ok())
+            .map(|file| input_bytes(&file))
+            .sum();
+        call::deadline_ms(bytes, args::libraries(&context.step))
+    }
+
+    async fn closure(
+        &self,
+        context: &StepContext,
+        services: &Services,
+    ) -> Result<Closure, Evidence> {
+        closure::of(&self.env(), context, services).await
+    }
+
+    async fn run(&self, context: &StepContext, services: &Services) -> Observation {
+        let mut session = Session::new(context, services);
+        let env = self.env();
+        let end = match context.step.uses.as_str() {
+            "kicad/drc" => drc::run(&env, &mut session).await,
+            "kicad/erc" => erc::run(&env, &mut session).await,
+            other => Err(Stop::Refused(format!("there is no step kind {other}"))),
+        };
+        session.finish(end)
+    }
+
+    async fn recover(
+        &self,
+        _context: &StepContext,
+        _services: &Services,
+        _class: &str,
+        action: &str,
+    ) -> Recovery {
+        Recovery::not_applicable(&format!("{action} is not known here"))
+    }
+
+    async fn probe(
+        &self,
+        _context: &StepContext,
+        _services: &Services,
+        probe: &str,
+    ) -> CheckResult {
+        CheckResult::could_not_run(probe, "it is not known here")
+    }
+}
+
+/// Size of a file; of a sheet, all sheets beside it.
+fn input_bytes(file: &std::path::Path) -> u64 {
+    let size = |path: &std::path::Path| path.metadata().map_or(0, |m| m.len());
+    if file.extension().is_none_or(|e| e != "kicad_sch") {
+        return size(file);
+    }
+    let Some(Ok(entries)) = file.parent().map(std::fs::read_dir) else { return size(file) };
+    let sheets = entries.flatten().map(|e| e.path());
+    sheets.filter(|p| p.extension().is_some_and(|e| e == "kicad_sch")).map(|p| size(&p)).sum()
+}

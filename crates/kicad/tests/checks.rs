@@ -1,0 +1,128 @@
+//! Design-rule and electrical checks with the real tool, on real boards and damaged copies.
+
+mod support;
+
+use pcbflow_core::check::{CheckOutcome, Gate};
+use serde_json::json;
+use support::*;
+
+fn stickhub(bench: &Bench, major: u32) -> bool {
+    let Some(demo) = demo(major, "stickhub") else { return false };
+    if !have(major) {
+        return false;
+    }
+    bench.bring(&demo);
+    true
+}
+
+#[test]
+fn stickhub_is_clean_and_untouched() {
+    for major in [9, 10] {
+        let bench = Bench::new();
+        if !stickhub(&bench, major) {
+            continue;
+        }
+        let before = snapshot(&bench.root());
+        let drc = bench.run("kicad/drc", &[("board", json!("StickHub.kicad_pcb"))]);
+        assert!(drc.tool.starts_with(&format!("kicad-cli {major}.")), "{}", drc.tool);
+        assert_eq!(drc.outputs.len(), 1, "{:?}", drc.outputs);
+        assert_eq!(drc.outputs[0].path, "out/drc.json");
+        assert!(drc.records.contains_key("kicad.ruleset"));
+        assert!(!text(&bench.board_dir().join("out/drc.json")).contains("pcbflow"));
+        let check = checked(drc);
+        assert_eq!((check.counts.errors, check.counts.warnings), (0, 0), "{:#?}", check.findings);
+        // The project as KiCad 10 saved it has no copies that differ.
+        assert_eq!(check.counts.apart, if major == 9 { 74 } else { 0 });
+        assert_eq!(check.gate(), Gate::Pass);
+        let erc = bench.check("kicad/erc", &[("schematic", json!("StickHub.kicad_sch"))]);
+        assert_eq!(erc.gate(), Gate::Pass, "{erc:#?}");
+        assert_eq!(snapshot(&bench.root()), before, "the engineer's folder is as it was");
+    }
+}
+
+#[test]
+fn findings_have_the_same_ids_in_the_next_run() {
+    let bench = Bench::new();
+    if !stickhub(&bench, 9) {
+        return;
+    }
+    let ids = || {
+        let check = bench.check("kicad/drc", &[("board", json!("StickHub.kicad_pcb"))]);
+        check.findings.iter().map(|f| f.id.clone()).collect::<Vec<_>>()
+    };
+    let first = ids();
+    assert_eq!(first.len(), 74);
+    let mut unique = first.clone();
+    unique.dedup();
+    assert_eq!(unique, first);
+    assert_eq!(ids(), first);
+}
+
+#[test]
+fn the_pairs_give_their_known_counts() {
+    let Some(pairs) = corpus("pairs") else { return };
+    for (folder, errors, warnings) in [
+        ("phantom-extra/with-pro", 0, 0),
+        ("phantom-hidden/with-pro", 4, 0),
+        ("severity/error", 4, 0),
+        ("severity/warning", 0, 4),
+        ("severity/ignore", 0, 0),
+        ("dru/good", 4, 0),
+        ("dru/absent", 0, 0),
+        ("truncated-pro/whole", 0, 0),
+    ] {
+        for major in [9, 10] {
+            if !have(major) {
+                continue;
+            }
+            let bench = Bench::new();
+            bench.bring(&pairs.join(folder));
+            let with = [
+                ("board", json!("board.kicad_pcb")),
+                ("parity", json!(false)),
+                ("kicad", json!(major)),
+            ];
+            let check = bench.check("kicad/drc", &with);
+            assert_eq!(
+                (check.counts.errors, check.counts.warnings),
+                (errors, warnings),
+                "{folder} with {major}: {:#?}",
+                check.findings
+            );
+        }
+    }
+    for (folder, code) in [
+        ("phantom-extra/no-pro", "kicad.pro_missing"),
+        ("phantom-hidden/no-pro", "kicad.pro_missing"),
+        ("dru/syntax-error", "kicad.rules_file_broken"),
+        ("truncated-pro/cut", "kicad.pro_unreadable"),
+    ] {
+        let bench = Bench::new();
+        bench.bring(&pairs.join(folder));
+        let with = [("board", json!("board.kicad_pcb")), ("parity", json!(false))];
+        assert_eq!(bench.codes("kicad/drc", &with), [code], "{folder}");
+        assert!(bench.spawn.runs.lock().unwrap().iter().all(|argv| argv[1] == "version"));
+    }
+}
+
+#[test]
+fn parity_that_can_not_run_is_no_clean_parity() {
+    let Some(pairs) = corpus("pairs") else { return };
+    let bench = Bench::new();
+    bench.bring(&pairs.join("phantom-extra/with-pro"));
+    let with = [("board", json!("board.kicad_pcb"))];
+    assert_eq!(bench.codes("kicad/drc", &with), ["kicad.parity_not_run"]);
+}
+
+#[test]
+fn an_empty_board_is_empty() {
+    let Some(pairs) = corpus("pairs") else { return };
+    let bench = Bench::new();
+    bench.bring(&pairs.join("phantom-extra/with-pro"));
+    let empty = "(kicad_pcb (version 20241229) (generator \"pcbnew\") (generator_version \"9.0\")
+        (general (thickness 1.6)) (paper \"A4\") (layers (0 \"F.Cu\" signal) (2 \"B.Cu\" signal)))";
+    std::fs::write(bench.root().join("board.kicad_pcb"), empty).unwrap();
+    let with = [("board", json!("board.kicad_pcb")), ("parity", json!(false))];
+    let check = bench.check("kicad/drc", &with);
+    assert_eq!((check.gate(), check.outcome), (Gate::Empty, CheckOutcome::Pass));
+}
