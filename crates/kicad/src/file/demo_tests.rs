@@ -27,7 +27,8 @@ fn every_demo_is_read_without_loss() {
         assert!(files.len() > 100, "{} demo files", files.len());
         for path in files {
             let bytes = std::fs::read(&path).unwrap();
-            let doc = Document::parse(bytes.clone()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            let doc = Document::parse(bytes.clone())
+                .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             assert_eq!(Edit::new(&doc).finish().unwrap(), bytes, "{}", path.display());
             match path.extension().and_then(|e| e.to_str()) {
                 Some("kicad_pcb") => check_board(&path, &doc, major),
@@ -44,7 +45,10 @@ fn check_board(path: &Path, doc: &Document, major: u32) {
     assert_eq!(board.header.kind, FileKind::Board);
     assert!(board.header.required_major().unwrap() <= major, "{name}: {:?}", board.header);
     assert!(board.oddities.is_empty(), "{name}: {:?}", board.oddities);
-    assert!(CanaryTarget::for_board(&board).is_some() && Probe::for_board(&board).is_some(), "{name}");
+    assert!(
+        CanaryTarget::for_board(&board).is_some() && Probe::for_board(&board).is_some(),
+        "{name}"
+    );
     // One demo has its project elsewhere.
     let project = ProjectState::read(&path.with_extension("kicad_pro"));
     assert!(project.is_ok() || project == ProjectState::Missing, "{name}: {project:?}");

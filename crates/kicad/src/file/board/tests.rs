@@ -128,6 +128,13 @@ fn excellon_hits(text: &str) -> usize {
     lines.max(slots) + body.lines().filter(|l| l.starts_with("G00X")).count()
 }
 
+/// The place of a round hole: `X12.5Y-3.25`, y upwards.
+fn excellon_place(line: &str) -> Option<Place> {
+    let (x, y) = line.strip_prefix('X')?.split_once('Y')?;
+    let (x, y) = (Nm::from_mm(x.as_bytes())?, Nm::from_mm(y.as_bytes())?);
+    Some(Place { x, y: Nm(-y.0) })
+}
+
 #[test]
 fn holes_add_up_to_the_drill_files() {
     let Some(files) = corpus_files("", |p| p.extension().is_some_and(|e| e == "kicad_pcb")) else {
@@ -145,14 +152,22 @@ fn holes_add_up_to_the_drill_files() {
             &["pcb", "export", "drill", "-o", &folder, &path.to_string_lossy()],
         );
         assert_eq!(code, Some(0), "{}", path.display());
-        let mut hits = 0;
+        let (mut hits, mut places) = (0, Vec::new());
         for entry in std::fs::read_dir(out.path()).unwrap() {
             let file = entry.unwrap().path();
             if file.extension().is_some_and(|e| e == "drl") {
-                hits += excellon_hits(&std::fs::read_to_string(file).unwrap());
+                let text = std::fs::read_to_string(file).unwrap();
+                hits += excellon_hits(&text);
+                places.extend(text.lines().filter_map(excellon_place));
             }
         }
         assert_eq!(hits, b.drill_count(), "{}", path.display());
+        // Each round hole is where the drill file has it, turned footprints included; it has three decimals.
+        for hole in b.holes() {
+            let round = hole.drill.is_none_or(|drill| drill.width == drill.height);
+            let found = places.iter().any(|at| at.is_near(hole.place, Nm(1_001)));
+            assert!(found || !round, "{}: {hole:?}", path.display());
+        }
     }
 }
 

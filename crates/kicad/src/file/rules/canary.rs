@@ -12,9 +12,10 @@
 //! * Without a condition it would fire on every item (27 on the smallest pair) up to the cap of 199 and so hide
 //!   assertions of the board; hence the named item.
 //! * It does *not* fire if anything in the file is refused: brackets, words, layers, units.
-//! * An unknown function in a condition stops all rules in 10, but only its own rule in 9, where the canary still fires.
-//!   So each rule gets a probe: its condition, inside one that must hold. Probes of such rules stay silent in both.
-//!   An unknown *property* is seen by this in 10 only; 9 takes it for a value that never fits.
+//! * An unknown function or property in a condition stops all rules in 10. In 9 the canary still fires: `A.nope()` stops
+//!   its own rule, `A.nope('x')` and an unknown property are taken for values that never fit. So each rule gets a probe:
+//!   its condition, inside one that must hold. Probes of such rules stay silent in 10 and, for the first kind, in 9; the
+//!   second kind is left to [`lint`](super::lint), the third to a run with 10.
 //! * Other constraints are worse: in 9 the description of `track_width` does not name its rule.
 
 use super::lint::{MAX_RULES_BYTES, lint};

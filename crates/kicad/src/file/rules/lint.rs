@@ -103,8 +103,8 @@ impl RuleSet {
 /// use too. A file with nothing but blanks and comments has no rules and no faults.
 ///
 /// Not everything that KiCad refuses is found (the names of properties in conditions are not known here); what is listed
-/// was each seen to switch off the rules in 9.0.8, 10.0.6 or both, except an unknown function, which in 9 switches off
-/// only its own rule. For proof use [`with_canary`](super::with_canary).
+/// was each seen to switch off the rules in 9.0.8, 10.0.6 or both, except an unknown function, which in 9 makes
+/// only its own rule dead. For proof use [`with_canary`](super::with_canary).
 #[must_use]
 pub fn lint(bytes: &[u8], major: u32, layers: &[String]) -> RuleSet {
     let mut set = RuleSet::default();
