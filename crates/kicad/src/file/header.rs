@@ -125,7 +125,7 @@ impl Header {
     /// Those of [`Header::parse`], and [`HeaderError::Io`].
     pub fn read(path: &Path) -> Result<Self, HeaderError> {
         let mut head = Vec::with_capacity(HEADER_BYTES);
-        std::fs::File::open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+        super::open_plain(path)?.take(HEADER_BYTES as u64).read_to_end(&mut head)?;
         Self::parse(&head)
     }
 
@@ -289,6 +289,19 @@ mod tests {
         assert!(text(b"version https://git-lfs").contains("large-file"));
         assert!(text(b"<<<<<<< HEAD\n(kicad_pcb").contains("merge conflict"));
         assert!(text(b"(").contains("cut off"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn folders_and_devices_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let kind = |path: &Path| match Header::read(path) {
+            Err(HeaderError::Io(error)) => error.kind(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(kind(folder.path()), std::io::ErrorKind::IsADirectory);
+        assert_eq!(kind(Path::new("/dev/null")), std::io::ErrorKind::InvalidInput);
+        assert_eq!(kind(&folder.path().join("gone")), std::io::ErrorKind::NotFound);
     }
 
     #[test]
