@@ -202,6 +202,15 @@ impl Site {
         }
     }
 
+    /// What follows a run and may fail without harm: the readable mirrors of its boards.
+    pub fn after_run(&self, ledger: &pcbflow_store::RedbLedger, boards: &[Board], app: &crate::App) {
+        for board in boards {
+            for warning in crate::mirror::update(self, ledger, board) {
+                app.ui.warn(&warning);
+            }
+        }
+    }
+
     /// The parts of a board that lie outside the ledger.
     #[must_use]
     pub fn setup(&self, board: &Board) -> BoardSetup {

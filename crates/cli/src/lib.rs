@@ -9,6 +9,7 @@ pub mod commands;
 pub mod compose;
 pub mod envelope;
 pub mod error;
+pub mod mirror;
 pub mod progress;
 mod rows_only;
 pub mod settings;

@@ -54,13 +54,13 @@ struct RuleEntry {
     name: String,
     class: String,
     #[serde(default)]
-    text: Vec<String>,
+    words: Vec<String>,
     #[serde(default)]
     exit: Vec<i32>,
     #[serde(default)]
     http: Vec<u16>,
     #[serde(default)]
-    tool: Vec<String>,
+    tools: Vec<String>,
     #[serde(default)]
     hint: String,
     #[serde(default)]
@@ -187,9 +187,9 @@ fn load_rules(path: &Path, text: &str, settings: &mut Settings) -> Result<(), Co
     for rule in file.rule {
         let class = ClassId::new(rule.class.clone())
             .map_err(|e| config(format!("{}: rule '{}': {e}", path.display(), rule.name)))?;
-        if rule.text.iter().any(|t| t.trim().len() < 4) {
+        if rule.words.iter().any(|t| t.trim().len() < 4) {
             return Err(config(format!(
-                "{}: rule '{}': each text needs at least 4 characters, or it would match anything",
+                "{}: rule '{}': each word needs at least 4 characters, or it would match anything",
                 path.display(),
                 rule.name
             )));
@@ -202,10 +202,10 @@ fn load_rules(path: &Path, text: &str, settings: &mut Settings) -> Result<(), Co
         settings.rules.push(UserRule {
             name: rule.name,
             class,
-            words: rule.text,
+            words: rule.words,
             exit: rule.exit,
             http: rule.http,
-            tools: rule.tool,
+            tools: rule.tools,
             hint: rule.hint,
             allow: rule.allow,
         });
@@ -265,9 +265,9 @@ mod tests {
     fn rules_need_a_real_text() {
         let p = PathBuf::from("rules.toml");
         let mut s = Settings::default();
-        load_rules(&p, "[[rule]]\nname='x'\nclass='SC-2'\ntext=['no module ngspice']\n", &mut s).unwrap();
+        load_rules(&p, "[[rule]]\nname='x'\nclass='SC-2'\nwords=['no module ngspice']\n", &mut s).unwrap();
         assert_eq!(s.rules.len(), 1);
-        assert!(load_rules(&p, "[[rule]]\nname='x'\nclass='SC-2'\ntext=['a']\n", &mut s).is_err());
+        assert!(load_rules(&p, "[[rule]]\nname='x'\nclass='SC-2'\nwords=['a']\n", &mut s).is_err());
         assert!(load_rules(&p, "[[rule]]\nname='x'\nclass='SC-2'\nrun='rm'\n", &mut s).is_err());
     }
 

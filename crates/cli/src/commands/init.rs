@@ -1,0 +1,136 @@
+//! `init`: a workspace and a board, new or from a KiCad project that stays where it lies.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pcbflow_checkpoint::scaffold::{self, Found, ScaffoldError};
+use pcbflow_checkpoint::workspace::Workspace;
+use pcbflow_core::ids::BoardName;
+use pcbflow_store::Mode;
+
+use crate::App;
+use crate::args::InitArgs;
+use crate::compose::{self, Site, current_dir};
+use crate::envelope::Answer;
+use crate::error::{CommandError, Kind, chain};
+
+impl From<ScaffoldError> for CommandError {
+    fn from(e: ScaffoldError) -> CommandError {
+        let kind = match e {
+            ScaffoldError::Missing { .. } => Kind::NotFound,
+            ScaffoldError::Io { .. } => Kind::Config,
+            _ => Kind::Usage,
+        };
+        CommandError::new(kind, chain(&e))
+    }
+}
+
+/// `pcbflow init`.
+///
+/// # Errors
+/// The board is there already; the project can't be used; the folder can't be written.
+pub fn init(app: &App, args: &InitArgs) -> Result<Answer, CommandError> {
+    let found = args.from.as_deref().map(scaffold::look).transpose()?;
+    let name = match (&args.name, &found) {
+        (Some(name), _) => BoardName::new(name.clone())
+            .map_err(|e| CommandError::new(Kind::Usage, e.to_string()))?,
+        (None, Some(found)) => found.name.clone(),
+        (None, None) => return Err(CommandError::new(Kind::Usage, "name the board")),
+    };
+    let root = place(app)?;
+    let existed = root.join("projects").join(name.as_str()).join("project.yaml").exists();
+    if existed {
+        return Err(CommandError::new(Kind::Usage, format!("the board '{name}' is there already"))
+            .hint(format!("'pcbflow run {name}' runs it; 'pcbflow init OTHER-NAME --from ...' makes another")));
+    }
+    let mut lines = Vec::new();
+    if !args.no_git && make_repository(&root)? {
+        lines.push("made a git repository for the workspace".to_owned());
+    }
+    for file in scaffold::workspace_files(&root)? {
+        lines.push(format!("wrote {}", shown(&root, &file)));
+    }
+    let site = Site::at(Workspace::at(&root)?)?;
+    let manifest = write_manifest(&root, &name, found.as_ref())?;
+    lines.push(format!("wrote {}", shown(&root, &manifest)));
+    // The manifest that was just written must be valid: a scaffold with a fault is our bug.
+    let board = site.board(&name)?;
+    let opened = site.ledger(Mode::Write)?;
+    let records = match &found {
+        Some(found) => records(&site, found),
+        None => BTreeMap::new(),
+    };
+    let anchor = pcbflow_checkpoint::git::anchor_fact(&board.dir, &board.name);
+    compose::ensure_stream(opened.ledger.as_ref(), &name, records, anchor)?;
+    lines.push(match &found {
+        Some(found) => format!(
+            "board '{name}' uses {} where it lies; nothing there was changed",
+            found.root.display()
+        ),
+        None => format!("board '{name}' has its phases and no steps yet; add steps to its manifest"),
+    });
+    lines.push(format!("next: pcbflow run {name}"));
+    let mut answer = Answer::done("init", lines)
+        .with("manifest", shown(&root, &manifest))
+        .with("workspace", root.display().to_string());
+    answer.envelope.board = Some(name.to_string());
+    answer.envelope.resume = Some(format!("pcbflow run {name}"));
+    Ok(answer)
+}
+
+/// The workspace's folder: the named one, the one that the current folder lies in, or the
+/// current folder itself.
+fn place(app: &App) -> Result<PathBuf, CommandError> {
+    let dir = match &app.global.workspace {
+        Some(dir) => {
+            std::fs::create_dir_all(dir).map_err(|e| {
+                CommandError::new(Kind::Config, format!("{} can't be made: {e}", dir.display()))
+            })?;
+            dir.clone()
+        }
+        None => {
+            let here = current_dir()?;
+            Workspace::find(&here).map(|w| w.root).unwrap_or(here)
+        }
+    };
+    std::fs::canonicalize(&dir)
+        .map_err(|e| CommandError::new(Kind::Config, format!("{}: {e}", dir.display())))
+}
+
+fn make_repository(root: &Path) -> Result<bool, CommandError> {
+    pcbflow_checkpoint::git::init_repository(root).map_err(|e| {
+        CommandError::new(Kind::ToolMissing, e)
+            .hint("install git, or say --no-git; phases are then not committed")
+    })
+}
+
+fn write_manifest(
+    root: &Path,
+    name: &BoardName,
+    found: Option<&Found>,
+) -> Result<PathBuf, CommandError> {
+    let dir = root.join("projects").join(name.as_str());
+    std::fs::create_dir_all(&dir)
+        .map_err(|e| CommandError::new(Kind::Config, format!("{}: {e}", dir.display())))?;
+    let text = match found {
+        Some(found) => scaffold::manifest_from(found, name, &dir)?,
+        None => scaffold::manifest_new(name),
+    };
+    let path = dir.join("project.yaml");
+    scaffold::write_new(&path, &text)?;
+    Ok(path)
+}
+
+/// The rule set as it is now, so that it can stand in when it is lost later.
+fn records(site: &Site, found: &Found) -> BTreeMap<String, String> {
+    let Some(board) = &found.board else { return BTreeMap::new() };
+    pcbflow_kicad::record_ruleset(&found.root, board, &site.blobs()).unwrap_or_else(|e| {
+        // Without a rule set on record the first check takes one; nothing is lost by going on.
+        tracing::warn!("the rule set was not recorded: {e}");
+        BTreeMap::new()
+    })
+}
+
+fn shown(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,511 @@
+//! `run` and `resume`: the main job.
+
+use std::sync::Arc;
+
+use pcbflow_checkpoint::workspace::Board;
+use pcbflow_core::check::{Finding, FindingSeverity};
+use pcbflow_core::event::StopCause;
+use pcbflow_core::exit::{Exit, Verdict};
+use pcbflow_core::ids::{BoardName, KindName, PhaseId};
+use pcbflow_core::ports::Ledger;
+use pcbflow_core::projection::BoardState;
+use pcbflow_engine::{EngineError, RunOptions, RunReport, fold_board, run_board};
+use pcbflow_humanize::notice::RunEnd;
+use pcbflow_store::Mode;
+use serde_json::json;
+
+use crate::App;
+use crate::args::{ResumeArgs, RunArgs};
+use crate::cancel::Stop;
+use crate::compose::{self, Site};
+use crate::envelope::{Answer, Envelope};
+use crate::error::{CommandError, Kind};
+use crate::progress::LineProgress;
+use crate::settings::duration_ms;
+use crate::story;
+
+/// Step kind by which phases are committed.
+const COMMIT_KIND: &str = "checkpoint/commit";
+/// Longest wait for an ask, in milliseconds (12 h).
+pub const WAIT_MS_MAX: u64 = 12 * 3_600_000;
+/// Findings shown to a person; all are in the JSON.
+const FINDINGS_SHOWN_MAX: usize = 12;
+
+/// Options shared by run, resume and check.
+pub struct Drive {
+    /// Last phase.
+    pub to: Option<PhaseId>,
+    /// Steps at once.
+    pub jobs: usize,
+    /// Boards at once.
+    pub boards: usize,
+    /// Wait for asks, in milliseconds.
+    pub wait_ms_max: u64,
+    /// Run even if up to date.
+    pub force: bool,
+    /// Only checks, of these kinds.
+    pub checks: Option<Vec<String>>,
+    /// Go on with the last run.
+    pub resume: bool,
+    /// Name of the command.
+    pub command: &'static str,
+}
+
+/// `pcbflow run`.
+///
+/// # Errors
+/// No such board, busy, the record; see [`CommandError`].
+pub fn run(app: &App, args: &RunArgs) -> Result<Answer, CommandError> {
+    let site = Site::open(&app.global)?;
+    let to = match &args.to {
+        Some(text) => Some(
+            PhaseId::new(text.clone()).map_err(|e| CommandError::new(Kind::Usage, e.to_string()))?,
+        ),
+        None => None,
+    };
+    let cores = cores();
+    let jobs = args.jobs.map_or(cores, usize::from);
+    let names = if args.all {
+        site.workspace.boards()?.list.into_iter().map(|b| b.name).collect()
+    } else {
+        vec![site.board_name(args.board.as_deref())?]
+    };
+    if names.is_empty() {
+        return Err(CommandError::new(Kind::NotFound, "this workspace has no board yet"));
+    }
+    if args.dry_run {
+        return dry_run(&site, &names);
+    }
+    let drive = Drive {
+        to,
+        jobs: if args.all { (cores / jobs.max(1)).max(1) } else { jobs },
+        boards: if args.all { jobs } else { 1 },
+        wait_ms_max: wait_ms(app, args.wait.as_deref())?,
+        force: args.force,
+        checks: None,
+        resume: false,
+        command: "run",
+    };
+    drive_boards(app, &site, &names, &drive)
+}
+
+/// `pcbflow resume`.
+///
+/// # Errors
+/// As [`run`].
+pub fn resume(app: &App, args: &ResumeArgs) -> Result<Answer, CommandError> {
+    let site = Site::open(&app.global)?;
+    let name = site.board_name(args.board.as_deref())?;
+    let drive = Drive {
+        to: None,
+        jobs: cores(),
+        boards: 1,
+        wait_ms_max: wait_ms(app, args.wait.as_deref())?,
+        force: false,
+        checks: None,
+        resume: true,
+        command: "resume",
+    };
+    drive_boards(app, &site, &[name], &drive)
+}
+
+/// Cores of the machine.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// On a terminal a person can do what is asked while the run waits; elsewhere it stops at once.
+fn wait_ms(app: &App, text: Option<&str>) -> Result<u64, CommandError> {
+    match text {
+        Some(text) => Ok(duration_ms(text)?.min(WAIT_MS_MAX)),
+        None if app.ui.may_ask() => Ok(WAIT_MS_MAX),
+        None => Ok(0),
+    }
+}
+
+/// Shows what would be run.
+fn dry_run(site: &Site, names: &[BoardName]) -> Result<Answer, CommandError> {
+    let mut lines = Vec::new();
+    let mut plan = Vec::new();
+    for name in names {
+        let board = site.board(name)?;
+        for phase in &board.document.manifest.phases {
+            for step in &phase.steps {
+                let needs: Vec<&str> = step.needs.iter().map(|n| n.as_str()).collect();
+                let after =
+                    if needs.is_empty() { String::new() } else { format!(", after {}", needs.join(", ")) };
+                lines.push(format!("{name}  {}/{}  {}{after}", phase.id, step.id, step.uses));
+                plan.push(json!({"board": name, "phase": phase.id, "step": step.id, "uses": step.uses, "needs": step.needs}));
+            }
+        }
+    }
+    Ok(Answer::done("run", lines).with("plan", plan))
+}
+
+/// Runs boards and makes one answer of their reports.
+///
+/// # Errors
+/// For one board its own error; for several only what stops all of them.
+pub fn drive_boards(
+    app: &App,
+    site: &Site,
+    names: &[BoardName],
+    drive: &Drive,
+) -> Result<Answer, CommandError> {
+    if app.ui.options.events {
+        app.ui.raw(&json!({"type": "version", "schema": 1, "pcbflow": env!("CARGO_PKG_VERSION")}).to_string());
+    }
+    for warning in &site.settings.warnings {
+        app.ui.warn(warning);
+    }
+    let boards: Vec<Board> =
+        names.iter().map(|n| site.board(n)).collect::<Result<_, _>>()?;
+    let opened = site.ledger(Mode::Write)?;
+    if opened.repaired {
+        app.ui.say(pcbflow_humanize::notice::record_repaired().as_str());
+    }
+    let ledger: Arc<dyn Ledger> = opened.ledger.clone();
+    for board in &boards {
+        let anchor = pcbflow_checkpoint::git::anchor_fact(&board.dir, &board.name);
+        compose::ensure_stream(ledger.as_ref(), &board.name, std::collections::BTreeMap::new(), anchor)?;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| CommandError::new(Kind::Bug, format!("no runtime: {e}")))?;
+    let stop = Stop::default();
+    let progress = Arc::new(LineProgress::new(
+        app.ui.clone(),
+        Arc::new(site.policy.catalogue.clone()),
+        boards.len() > 1,
+    ));
+    let results = runtime.block_on(async {
+        stop.listen();
+        drive_all(site, &boards, drive, &ledger, &stop, &progress).await
+    });
+    progress.end();
+    site.after_run(&opened.ledger, &boards, app);
+    answer(app, site, ledger.as_ref(), drive, &stop, results)
+}
+
+type Outcome = (BoardName, Result<RunReport, EngineError>);
+
+async fn drive_all(
+    site: &Site,
+    boards: &[Board],
+    drive: &Drive,
+    ledger: &Arc<dyn Ledger>,
+    stop: &Stop,
+    progress: &Arc<LineProgress>,
+) -> Vec<Outcome> {
+    let services = site.services(stop, Arc::clone(progress) as _);
+    let parts = site.parts(Arc::clone(ledger), services);
+    let gate = Arc::new(tokio::sync::Semaphore::new(drive.boards.max(1)));
+    let mut tasks = tokio::task::JoinSet::new();
+    for board in boards {
+        let (parts, setup, gate) = (parts.clone(), site.setup(board), Arc::clone(&gate));
+        let options = options(drive);
+        let name = board.name.clone();
+        tasks.spawn(async move {
+            // The semaphore is never closed.
+            let _permit = gate.acquire_owned().await;
+            let result = match options {
+                Ok(options) => run_board(&parts, &setup, &options).await,
+                Err(e) => Err(EngineError::Ledger(pcbflow_core::ports::LedgerError::Refused { why: e.message })),
+            };
+            (name, result)
+        });
+    }
+    let mut results = Vec::new();
+    while let Some(done) = tasks.join_next().await {
+        match done {
+            Ok(outcome) => results.push(outcome),
+            Err(e) => std::panic::resume_unwind(e.into_panic()),
+        }
+    }
+    results.sort_by(|a, b| a.0.cmp(&b.0));
+    results
+}
+
+fn options(drive: &Drive) -> Result<RunOptions, CommandError> {
+    Ok(RunOptions {
+        to: drive.to.clone(),
+        jobs: drive.jobs,
+        wait_ms_max: drive.wait_ms_max,
+        checks_only: drive.checks.is_some(),
+        only_kinds: drive.checks.clone().unwrap_or_default(),
+        resume: drive.resume,
+        commit_kind: KindName::new(COMMIT_KIND).ok(),
+        seed: compose::new_seed(),
+        run: compose::new_run_id()?,
+        force: drive.force,
+    })
+}
+
+fn answer(
+    app: &App,
+    site: &Site,
+    ledger: &dyn Ledger,
+    drive: &Drive,
+    stop: &Stop,
+    results: Vec<Outcome>,
+) -> Result<Answer, CommandError> {
+    let single = results.len() == 1;
+    let mut answers = Vec::new();
+    for (name, result) in results {
+        match result {
+            Ok(report) => {
+                let (_, state) = fold_board(ledger, &name)?;
+                answers.push(board_answer(app, site, drive, stop, &report, &state));
+            }
+            Err(e) if single => return Err(e.into()),
+            Err(e) => {
+                let error = CommandError::from(e);
+                let mut envelope = Envelope::failed(drive.command, &error);
+                envelope.board = Some(name.to_string());
+                let lines = vec![format!("{name}: {}", error.message)];
+                answers.push(Answer::new(envelope, error.kind.exit(), lines));
+            }
+        }
+    }
+    if single && let Some(one) = answers.pop() {
+        return Ok(one);
+    }
+    Ok(together(drive, answers))
+}
+
+/// One answer for several boards: the worst exit, all documents in `data.boards`.
+fn together(drive: &Drive, answers: Vec<Answer>) -> Answer {
+    let rank = |e: Exit| match e {
+        Exit::Done => 0,
+        Exit::Findings => 1,
+        Exit::TryLater => 2,
+        Exit::Unverified => 3,
+        Exit::NeedsPerson => 4,
+        Exit::Busy => 5,
+        Exit::Interrupted | Exit::Terminated => 9,
+        _ => 6,
+    };
+    let exit = answers.iter().map(|a| a.exit).max_by_key(|e| rank(*e)).unwrap_or(Exit::Done);
+    let mut envelope = Envelope::new(drive.command, exit);
+    envelope.verdict = answers
+        .iter()
+        .max_by_key(|a| rank(a.exit))
+        .and_then(|a| a.envelope.verdict.clone());
+    envelope.conditional = exit == Exit::Done && answers.iter().any(|a| a.envelope.conditional);
+    let mut lines = Vec::new();
+    let mut documents = Vec::new();
+    for a in answers {
+        lines.extend(a.lines);
+        documents.push(a.envelope);
+    }
+    Answer::new(envelope.with("boards", documents), exit, lines)
+}
+
+fn board_answer(
+    app: &App,
+    site: &Site,
+    drive: &Drive,
+    stop: &Stop,
+    report: &RunReport,
+    state: &BoardState,
+) -> Answer {
+    let exit = match (report.verdict, stop.exit()) {
+        (Verdict::Stopped, Some(exit)) => exit,
+        _ => report.exit,
+    };
+    let mut envelope = Envelope::new(drive.command, exit).verdict(report.verdict);
+    envelope.board = Some(report.board.to_string());
+    envelope.conditional = report.conditional;
+    envelope.head = report.head.map(|h| format!("blake3:{}", h.hash));
+    envelope.asks = report.asks.iter().map(story::ask_out).collect();
+    envelope.ask = envelope.asks.first().cloned();
+    envelope.work = Some("safe".to_owned());
+    if exit != Exit::Done {
+        envelope.resume = Some(format!("pcbflow resume {}", report.board));
+    }
+    let mut lines = Vec::new();
+    decide_failure(app, site, report, state, &mut envelope, &mut lines);
+    finding_lines(app, report, &mut lines);
+    let summary = story::run_message(&report.board, end(report), ran(report), healed(report));
+    if let Some(message) = &summary {
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(story::lines(&app.ui, message));
+        if envelope.human.is_none() {
+            envelope.human = Some(story::parts(message));
+        }
+    }
+    let envelope = envelope
+        .with("run", &report.run)
+        .with("cause", &report.cause)
+        .with("steps", steps_json(report))
+        .with("phases", phases_json(report))
+        .with("counts", total(report))
+        .with("findings", all_findings(report));
+    Answer::new(envelope, exit, lines)
+}
+
+/// The failure that decides: the one behind the oldest open ask, else the first open one.
+fn decide_failure(
+    app: &App,
+    site: &Site,
+    report: &RunReport,
+    state: &BoardState,
+    envelope: &mut Envelope,
+    lines: &mut Vec<String>,
+) {
+    let asked = report.asks.first().and_then(|a| a.step.clone());
+    for step in &report.steps {
+        let Some(known) = state.steps.get(&step.key) else { continue };
+        let Some(failure) = &known.failure else { continue };
+        let Some(message) =
+            story::failure_message(&site.policy.catalogue, &report.board, state, &step.key)
+        else {
+            continue;
+        };
+        let healed = known.healed.is_some();
+        let in_run = failure.seq.0 > 0 && (!step.skipped || !healed);
+        if !in_run {
+            continue;
+        }
+        if healed {
+            lines.push(pcbflow_humanize::render::short(&message).as_str().to_owned());
+        } else {
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
+            lines.extend(story::lines(&app.ui, &message));
+        }
+        for ask in report.asks.iter().filter(|a| a.step.as_ref() == Some(&step.key)) {
+            lines.push(format!("When it is done: {}", story::answer_command(ask)));
+        }
+        let decides = match &asked {
+            Some(key) => *key == step.key,
+            None => !healed && envelope.class.is_none(),
+        };
+        if decides {
+            envelope.class = Some(failure.class.to_string());
+            envelope.phase = Some(step.key.phase.to_string());
+            envelope.step = Some(step.key.step.to_string());
+            envelope.human = Some(story::parts(&message));
+            envelope.attempts = Some(known.attempts);
+        }
+        envelope.events.push(failure.seq.to_string());
+    }
+}
+
+fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
+    for step in &report.steps {
+        let counted: Vec<&Finding> =
+            step.findings.iter().filter(|f| f.excluded.is_none() && !f.apart).collect();
+        let c = step.counts;
+        if counted.is_empty() && c.apart == 0 && c.excluded == 0 {
+            continue;
+        }
+        let mut head = format!("{}: {} errors, {} warnings", step.key.step, c.errors, c.warnings);
+        if c.excluded > 0 {
+            head.push_str(&format!(", {} excluded by you", c.excluded));
+        }
+        if c.apart > 0 {
+            head.push_str(&format!(
+                "; listed apart: {} library-copy warnings, which depend on this computer's libraries",
+                c.apart
+            ));
+        }
+        lines.push(head);
+        for f in counted.iter().take(FINDINGS_SHOWN_MAX) {
+            lines.push(format!("  {}", finding_line(app, f)));
+        }
+        if counted.len() > FINDINGS_SHOWN_MAX {
+            lines.push(format!("  and {} more; --json lists all", counted.len() - FINDINGS_SHOWN_MAX));
+        }
+    }
+}
+
+fn finding_line(app: &App, f: &Finding) -> String {
+    let (label, word) = match f.severity {
+        FindingSeverity::Error => (crate::ui::Label::Failed, "error"),
+        FindingSeverity::Warning => (crate::ui::Label::NeedsYou, "warning"),
+    };
+    let place = f.items.iter().find_map(|i| i.at_nm).map_or_else(String::new, |(x, y)| {
+        format!(" at {}.{:03} mm, {}.{:03} mm", x / 1_000_000, x.abs() / 1000 % 1000, y / 1_000_000, y.abs() / 1000 % 1000)
+    });
+    let items: Vec<String> = f.items.iter().map(|i| pcbflow_core::text::one_line(&i.text)).collect();
+    let items = if items.is_empty() { String::new() } else { format!(" ({})", items.join("; ")) };
+    format!("{} {}: {}{items}{place}", app.ui.paint(label, word), f.rule, pcbflow_core::text::one_line(&f.message))
+}
+
+fn ran(report: &RunReport) -> u64 {
+    report.steps.iter().filter(|s| !s.skipped && s.gate.is_some()).count() as u64
+}
+
+fn healed(report: &RunReport) -> u64 {
+    report.steps.iter().filter(|s| s.recovered.is_some() && !s.skipped).count() as u64
+}
+
+fn total(report: &RunReport) -> pcbflow_core::check::Counts {
+    report.steps.iter().fold(pcbflow_core::check::Counts::default(), |c, s| c.plus(s.counts))
+}
+
+fn end(report: &RunReport) -> RunEnd {
+    let counts = total(report);
+    let findings = u64::from(counts.errors) + u64::from(counts.warnings);
+    match report.verdict {
+        Verdict::Pass if report.cause == StopCause::NothingToDo => RunEnd::NothingToDo,
+        Verdict::Pass if report.conditional => RunEnd::Conditional { findings },
+        Verdict::Pass => RunEnd::Pass,
+        Verdict::Findings => RunEnd::Findings { findings },
+        Verdict::Unverified => RunEnd::Unverified {
+            checks: report
+                .steps
+                .iter()
+                .filter(|s| s.gate.is_none_or(|g| !g.advances() && g != pcbflow_core::check::Gate::Fail))
+                .count() as u64,
+        },
+        Verdict::NeedsPerson => RunEnd::NeedsPerson { asks: report.asks.len().max(1) as u64 },
+        Verdict::Failed => RunEnd::TryLater,
+        Verdict::Stopped => RunEnd::Stopped,
+    }
+}
+
+fn steps_json(report: &RunReport) -> Vec<serde_json::Value> {
+    report
+        .steps
+        .iter()
+        .map(|s| {
+            json!({
+                "phase": s.key.phase, "step": s.key.step, "gate": s.gate, "skipped": s.skipped,
+                "recovered": s.recovered.as_ref().map(|(class, rung)| json!({"class": class, "rung": rung})),
+                "counts": s.counts, "reason": s.reason,
+            })
+        })
+        .collect()
+}
+
+fn phases_json(report: &RunReport) -> Vec<serde_json::Value> {
+    report
+        .phases
+        .iter()
+        .map(|(id, verdict, commit)| json!({"phase": id, "verdict": verdict.word(), "commit": commit}))
+        .collect()
+}
+
+fn all_findings(report: &RunReport) -> Vec<serde_json::Value> {
+    report
+        .steps
+        .iter()
+        .flat_map(|s| {
+            s.findings.iter().map(|f| {
+                let mut value = serde_json::to_value(f).unwrap_or_default();
+                if let Some(map) = value.as_object_mut() {
+                    map.insert("step".to_owned(), json!(s.key.to_string()));
+                }
+                value
+            })
+        })
+        .collect()
+}

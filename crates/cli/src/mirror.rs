@@ -1,0 +1,67 @@
+//! The readable mirrors of a board, with the words of `humanize`.
+
+use std::sync::Arc;
+
+use pcbflow_checkpoint::workspace::Board;
+use pcbflow_core::catalogue::Catalogue;
+use pcbflow_core::ids::ClassId;
+use pcbflow_humanize::render;
+use pcbflow_humanize::slots::{Board as BoardSlot, PhaseName, Slots, StepName};
+use pcbflow_humanize::story::{Outcome, Place, Story, Try, TryResult};
+use pcbflow_store::RedbLedger;
+use pcbflow_store::mirror::{HumanMessage, MessageFacts, Mirrors};
+
+use crate::compose::Site;
+
+struct Told {
+    catalogue: Catalogue,
+}
+
+impl HumanMessage for Told {
+    fn message(&self, facts: &MessageFacts<'_>) -> String {
+        let Some(row) = facts
+            .class
+            .and_then(|c| ClassId::new(c).ok())
+            .and_then(|c| self.catalogue.row(&c).copied())
+        else {
+            return String::new();
+        };
+        let place = Place {
+            board: BoardSlot::new(facts.board).ok(),
+            phase: PhaseName::new(facts.phase).ok(),
+            step: StepName::new(facts.step).ok(),
+        };
+        let outcome = match facts.status.word() {
+            "recovered" => Outcome::Recovered,
+            "escalated" => Outcome::Escalated,
+            _ => Outcome::Waiting,
+        };
+        let mut story = Story::new(&row, place, outcome);
+        story.slots = Slots::from_evidence(facts.slots).0;
+        story.tries = facts
+            .rungs
+            .iter()
+            .map(|rung| Try { rung: rung.clone(), times: 1, result: TryResult::NotCured })
+            .collect();
+        story.message().map_or_else(|_| row.title.to_owned(), |m| render::mirror(&m).as_str().to_owned())
+    }
+}
+
+/// Mirrors of a workspace.
+#[must_use]
+pub fn mirrors(site: &Site) -> Mirrors {
+    let told = Told { catalogue: site.policy.catalogue.clone() };
+    Mirrors::new(&site.workspace.root, Arc::new(told))
+}
+
+/// Brings a board's mirrors up to its head. What could not be written is a warning.
+#[must_use]
+pub fn update(site: &Site, ledger: &RedbLedger, board: &Board) -> Vec<String> {
+    match mirrors(site).update(ledger, &board.name) {
+        Ok(warnings) => warnings
+            .into_iter()
+            .map(|w| format!("{} could not be written: {}", w.path.display(), w.message))
+            .collect(),
+        Err(e) => vec![format!("the readable log of {} was not written: {e}", board.name)],
+    }
+}

@@ -1,0 +1,165 @@
+//! From the folded state of a board to what a person is told.
+
+use pcbflow_core::catalogue::Catalogue;
+use pcbflow_core::ids::{BoardName, StepKey};
+use pcbflow_core::projection::{AskState, BoardState, Stage, StepState};
+use pcbflow_core::row::{Resume, Row};
+use pcbflow_humanize::message::Message;
+use pcbflow_humanize::notice::{RunEnd, RunSummary};
+use pcbflow_humanize::render;
+use pcbflow_humanize::slots::{Board, PhaseName, Slots, StepName};
+use pcbflow_humanize::story::{Outcome, Place, Story, Try, TryResult, Work};
+
+use crate::envelope::{AskOut, HumanParts};
+use crate::ui::Ui;
+
+/// Where a step stands, for a message.
+#[must_use]
+pub fn place(board: &BoardName, key: Option<&StepKey>) -> Place {
+    Place {
+        board: Board::new(board.as_str()).ok(),
+        phase: key.and_then(|k| PhaseName::new(k.phase.as_str()).ok()),
+        step: key.and_then(|k| StepName::new(k.step.as_str()).ok()),
+    }
+}
+
+/// The message about a step's failure, healed or not; `None` when it had none.
+#[must_use]
+pub fn failure_message(
+    catalogue: &Catalogue,
+    board: &BoardName,
+    state: &BoardState,
+    key: &StepKey,
+) -> Option<Message> {
+    let step = state.steps.get(key)?;
+    let failure = step.failure.as_ref()?;
+    let ask = state.asks.iter().rev().find(|a| step.ask.as_ref() == Some(&a.id));
+    let row = row_to_tell(catalogue, step, ask)?;
+    let mut story = Story::new(row, place(board, Some(key)), outcome(step, ask));
+    story.tries = tries(step);
+    story.work = if step.healed.is_some() { Work::Safe } else { Work::Saved };
+    story.resume = match ask.and_then(|a| a.watch.as_deref()) {
+        Some(_) => row.texts.resume,
+        None if matches!(row.texts.resume, Resume::Nothing) => Resume::Nothing,
+        None => Resume::Retry,
+    };
+    let (slots, refused) = Slots::from_evidence(&failure.slots);
+    for fault in refused {
+        tracing::debug!("a slot was left out: {fault}");
+    }
+    story.slots = slots;
+    story.variant = failure.slots.get("variant").cloned();
+    story.event = Some(failure.seq);
+    match story.message() {
+        Ok(message) => Some(message),
+        Err(e) => {
+            // A row that passed the lint always renders.
+            tracing::error!("the message of {} does not render: {e}", row.id);
+            None
+        }
+    }
+}
+
+/// The row in whose words it is told: the failure's own, unless only the ask's can ask.
+fn row_to_tell<'c>(
+    catalogue: &'c Catalogue,
+    step: &StepState,
+    ask: Option<&AskState>,
+) -> Option<&'c Row> {
+    let own = step.failure.as_ref().and_then(|f| catalogue.row(&f.class));
+    let asked = ask.and_then(|a| catalogue.row(&a.class));
+    match (own, asked) {
+        (Some(own), Some(asked)) if matches!(own.texts.resume, Resume::Nothing) => Some(asked),
+        (Some(own), _) => Some(own),
+        (None, asked) => asked,
+    }
+}
+
+fn outcome(step: &StepState, ask: Option<&AskState>) -> Outcome {
+    let open = ask.filter(|a| a.answer.is_none());
+    match (&step.stage, open) {
+        _ if step.healed.is_some() => Outcome::Recovered,
+        (_, Some(open)) if open.watch.is_some() => Outcome::Waiting,
+        (_, Some(_)) => Outcome::Escalated,
+        (Stage::Done { .. }, _) => Outcome::FixedByPerson,
+        (Stage::Escalated { try_later: true }, _) => Outcome::TryLater,
+        (Stage::Held { .. }, _) => Outcome::CouldNotVerify,
+        _ => Outcome::Escalated,
+    }
+}
+
+fn tries(step: &StepState) -> Vec<Try> {
+    let Some(failure) = &step.failure else { return Vec::new() };
+    let last = failure.tried.len().saturating_sub(1);
+    failure
+        .tried
+        .iter()
+        .enumerate()
+        .map(|(at, t)| Try {
+            rung: t.rung.clone(),
+            times: u64::from(t.times),
+            result: if step.healed.is_some() && at == last {
+                TryResult::Cured
+            } else {
+                TryResult::NotCured
+            },
+        })
+        .collect()
+}
+
+/// The message about a loose failure of a class, with nothing tried: for `diagnose`.
+#[must_use]
+pub fn class_message(row: &Row, slots: Slots) -> Option<Message> {
+    let mut story = Story::new(row, Place::default(), Outcome::Escalated);
+    story.slots = slots;
+    story.message().ok()
+}
+
+/// The summary of a run.
+#[must_use]
+pub fn run_message(board: &BoardName, end: RunEnd, steps: u64, healed: u64) -> Option<Message> {
+    let board = Board::new(board.as_str()).ok()?;
+    RunSummary { board, end, steps, healed, event: None }.message().ok()
+}
+
+/// The five parts for JSON.
+#[must_use]
+pub fn parts(message: &Message) -> HumanParts {
+    let h = render::human(message);
+    HumanParts { what: h.what, why: h.why, tried: h.tried, worked: h.worked, ask: h.ask }
+}
+
+/// The message as lines for the person, in the form that was asked for.
+#[must_use]
+pub fn lines(ui: &Ui, message: &Message) -> Vec<String> {
+    let text = if ui.options.narrated {
+        render::narrated(message)
+    } else {
+        render::five_lines(message, ui.columns())
+    };
+    text.lines().map(str::to_owned).collect()
+}
+
+/// An ask for JSON.
+#[must_use]
+pub fn ask_out(ask: &AskState) -> AskOut {
+    AskOut {
+        id: ask.id.to_string(),
+        kind: ask.kind.clone(),
+        tool: ask.tool.clone(),
+        class: ask.class.to_string(),
+        step: ask.step.as_ref().map(ToString::to_string),
+        watched: ask.watch.is_some(),
+    }
+}
+
+/// The literal command by which an ask is answered.
+#[must_use]
+pub fn answer_command(ask: &AskState) -> String {
+    let value = match ask.kind.as_str() {
+        "go_ahead" => "yes",
+        kind if kind.starts_with("pick") || kind.starts_with("choose") => "VALUE",
+        _ => "retry",
+    };
+    format!("pcbflow answer {} {value}", ask.id)
+}
