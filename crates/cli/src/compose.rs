@@ -31,7 +31,7 @@ pub fn subsystems() -> Vec<Arc<dyn Subsystem>> {
         Arc::new(pcbflow_process::ProcessSubsystem::new()),
         Arc::new(pcbflow_checkpoint::CheckpointSubsystem::new()),
         Arc::new(pcbflow_kicad::KicadSubsystem::new()),
-        Arc::new(crate::rows_only::RowsOnly::new("store", pcbflow_store::rows::ROWS)),
+        Arc::new(crate::storage::StorageSubsystem),
         Arc::new(crate::rows_only::RowsOnly::new("eda", pcbflow_eda::ROWS)),
         Arc::new(crate::rows_only::RowsOnly::new("agents", pcbflow_agents::ROWS)),
     ]

@@ -13,6 +13,7 @@ pub mod mirror;
 pub mod progress;
 mod rows_only;
 pub mod settings;
+pub mod storage;
 pub mod story;
 pub mod ui;
 

@@ -19,13 +19,9 @@ struct Told {
 
 impl HumanMessage for Told {
     fn message(&self, facts: &MessageFacts<'_>) -> String {
-        let Some(row) = facts
-            .class
-            .and_then(|c| ClassId::new(c).ok())
-            .and_then(|c| self.catalogue.row(&c).copied())
-        else {
-            return String::new();
-        };
+        let row = ClassId::new(facts.class).ok().and_then(|c| self.catalogue.row(&c).copied());
+        // An attempt without a failure has nothing to tell.
+        let Some(row) = row else { return String::new() };
         let place = Place {
             board: BoardSlot::new(facts.board).ok(),
             phase: PhaseName::new(facts.phase).ok(),
@@ -39,7 +35,7 @@ impl HumanMessage for Told {
         let mut story = Story::new(&row, place, outcome);
         story.slots = Slots::from_evidence(facts.slots).0;
         story.tries = facts
-            .rungs
+            .tried
             .iter()
             .map(|rung| Try { rung: rung.clone(), times: 1, result: TryResult::NotCured })
             .collect();
