@@ -2,5 +2,7 @@
 
 pub mod rows;
 pub mod signals;
+pub mod spawn;
 
 pub use rows::ROWS;
+pub use spawn::{ProcessSpawn, end_leftovers};

@@ -1,0 +1,6 @@
+//! Real processes, real small programs.
+#![cfg(unix)]
+
+mod common;
+mod spawn;
+mod spawn_ends;
