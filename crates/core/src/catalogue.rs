@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::evidence::{Evidence, Source};
 use crate::fingerprint::{Fingerprint, fingerprint};
 use crate::ids::{ClassId, Digest, IdError};
-use crate::row::{Resume, Row, RungKind};
+use crate::row::{Autonomy, Resume, Row, RungKind};
 
 /// Class under which a failure without a fitting rule is filed.
 pub const UNKNOWN_CLASS: &str = "SC-1";
@@ -312,6 +312,9 @@ fn check_row(row: &Row) -> Result<(), CatalogueError> {
     }
     if row.texts.ask.is_empty() != matches!(row.texts.resume, Resume::Nothing) {
         return fault("must ask for something exactly when its resume condition is not 'nothing'");
+    }
+    if row.ladder.iter().filter(|r| r.autonomy == Autonomy::GoAhead).count() > 1 {
+        return fault("has two rungs that need a go-ahead: one yes must not stand for two actions");
     }
     for (at, rung) in row.ladder.iter().enumerate() {
         let last = at + 1 == row.ladder.len();

@@ -6,17 +6,21 @@
 //! effect may be there is never repeated before a read-back says that nothing landed. Only a
 //! passed check finishes a step with [`Gate::Pass`] or [`Gate::Warn`].
 
+mod ladder;
+mod replay;
+
 use std::collections::BTreeMap;
 
 use crate::catalogue::Catalogue;
 use crate::check::Gate;
 use crate::event::{Decision, ReadBack};
-use crate::evidence::Source;
 use crate::ids::{AttemptNo, ClassId, Digest, StepKey};
 use crate::manifest::Safety;
-use crate::projection::{BoardState, FailureState, Lesson, Seen, Stage, StepState};
-use crate::row::{Autonomy, Available, Resume, Row, Rung, RungKind, Waits};
+use crate::projection::{BoardState, FailureState, Seen, Stage, StepState};
+use crate::row::{Resume, Row, RungKind};
 use crate::time::Timestamp;
+
+pub use replay::{Replay, replay};
 
 /// Hard cap: attempts of one step in one run, or since a person's answer.
 pub const STEP_ATTEMPTS_MAX: u32 = 20;
@@ -37,8 +41,18 @@ pub const LADDER_MS_MAX: u64 = 24 * 3600 * 1000;
 pub const LESSON_FAILURES_MAX: u32 = 3;
 /// Class in whose words a person is asked when hard caps end the tries.
 pub const EXHAUSTED_CLASS: &str = "SC-6";
-/// Note by which a person's yes to an action is remembered; the rung's id follows.
-pub const GO_AHEAD_NOTE: &str = "answer";
+/// Kind of the ask for the one action of a row that needs a person's yes.
+pub const GO_AHEAD_ASK: &str = "go_ahead";
+/// Kind of the ask for the go-ahead without which nothing of class `publish` is attempted; also
+/// the note that holds its answer.
+pub const PUBLISH_ASK: &str = "publish";
+
+/// Note that holds the answer to the go-ahead of a class. A yes to one class's action is none to
+/// another's, and none to publishing.
+#[must_use]
+pub fn go_ahead_note(class: &str) -> String {
+    format!("{GO_AHEAD_ASK}:{class}")
+}
 
 /// Numbers that a person set for a class in `pcbflow.toml`. The hard caps hold all the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -153,10 +167,8 @@ fn finish(gate: Gate, why: &str) -> Decided {
 
 impl Case<'_> {
     fn first(&self) -> Decided {
-        if self.safety == Safety::Publish
-            && self.step.notes.get(GO_AHEAD_NOTE).map(String::as_str) != Some("yes")
-        {
-            return self.ask_for("go_ahead", "publishing needs a recorded go-ahead");
+        if let Some(refused) = self.publish_refused() {
+            return refused;
         }
         match self.safety {
             Safety::Guarded => Decided {
@@ -164,6 +176,25 @@ impl Case<'_> {
                 reason: "guarded: the guard is asked first".to_owned(),
             },
             _ => self.attempt(None, 0, "first attempt"),
+        }
+    }
+
+    /// Why a step that publishes may not be attempted now, if it may not.
+    fn publish_refused(&self) -> Option<Decided> {
+        if self.safety != Safety::Publish {
+            return None;
+        }
+        match self.step.notes.get(PUBLISH_ASK).map(String::as_str) {
+            Some("yes") => None,
+            Some("no") => Some(Decided {
+                decision: Decision::LeaveUnverified,
+                reason: "the person said no to publishing".to_owned(),
+            }),
+            _ => Some(self.ask_as(
+                EXHAUSTED_CLASS,
+                Some(PUBLISH_ASK),
+                "publishing needs a recorded go-ahead",
+            )),
         }
     }
 
@@ -183,17 +214,17 @@ impl Case<'_> {
     fn after_read_back(&self, found: ReadBack, rung: Option<&String>) -> Decided {
         match found {
             ReadBack::Landed => finish(Gate::Pass, "read back: the effect is there"),
-            ReadBack::Absent => self.attempt_now(rung, 0, "read back: nothing landed"),
+            ReadBack::Absent => self.again(rung, "read back: nothing landed"),
             ReadBack::Partial
                 if self.safety == Safety::Guarded || self.safety.freely_repeated() =>
             {
-                self.attempt_now(rung, 0, "read back: only the rest is missing")
+                self.again(rung, "read back: only the rest is missing")
             }
             ReadBack::Partial => {
                 self.ask("part of the effect is there and the step may not be repeated")
             }
             ReadBack::Unclear if self.safety.freely_repeated() => {
-                self.attempt_now(rung, 0, "read back told nothing; the step may be repeated freely")
+                self.again(rung, "read back told nothing; the step may be repeated freely")
             }
             ReadBack::Unclear if self.step.has_open_failure() && rung.is_some() => self.climb(),
             ReadBack::Unclear => self.ask("it can't be told whether the effect is there"),
@@ -225,6 +256,9 @@ impl Case<'_> {
     }
 
     fn attempt_now(&self, rung: Option<&String>, wait_ms: u64, why: &str) -> Decided {
+        if let Some(refused) = self.publish_refused() {
+            return refused;
+        }
         if self.step.attempts >= STEP_ATTEMPTS_MAX {
             return self.exhausted("the step's attempts are used up");
         }
@@ -267,174 +301,6 @@ impl Case<'_> {
         self.failure().and_then(|f| self.step.seen.get(&f.fingerprint))
     }
 
-    fn climb(&self) -> Decided {
-        let (Some(failure), Some(row)) = (self.failure(), self.row()) else {
-            return self.ask("no row is known for this failure");
-        };
-        if let Some(why) = self.over_budget(failure, row) {
-            return self.at_end(row, why);
-        }
-        for rung in self.order(failure, row) {
-            if let Some(decided) = self.try_rung(failure, row, rung) {
-                return decided;
-            }
-        }
-        self.at_end(row, "every rung was tried")
-    }
-
-    fn over_budget(&self, failure: &FailureState, row: &Row) -> Option<&'static str> {
-        let settings = self.policy.settings.get(row.id);
-        let attempts_max = settings
-            .and_then(|s| s.attempts_max)
-            .unwrap_or(row.budget.attempts_max)
-            .min(FAILURE_ATTEMPTS_MAX);
-        let ladder_ms_max = settings
-            .and_then(|s| s.ladder_ms_max)
-            .unwrap_or(row.budget.ladder_ms_max)
-            .min(LADDER_MS_MAX);
-        let run_recoveries = self.board.run.as_ref().map_or(0, |r| r.recoveries);
-        if self.seen().is_some_and(|s| s.attempts >= attempts_max) {
-            Some("the attempts for this failure are used up")
-        } else if self.now.ms_since(failure.since) > ladder_ms_max {
-            Some("the time for this failure is used up")
-        } else if self.step.recoveries >= STEP_RECOVERIES_MAX {
-            Some("the step's recoveries are used up")
-        } else if run_recoveries >= RUN_RECOVERIES_MAX {
-            Some("the run's recoveries are used up")
-        } else {
-            None
-        }
-    }
-
-    /// The rungs in the order in which they are tried: what a person's rule puts first, then
-    /// what worked before for this fingerprint, then the row's own order. Asks stay last.
-    fn order<'r>(&self, failure: &FailureState, row: &'r Row) -> Vec<&'r Rung> {
-        let none = BTreeMap::new();
-        let lessons = self.board.lessons.get(&failure.fingerprint).unwrap_or(&none);
-        let lesson = |r: &Rung| lessons.get(r.id).copied().unwrap_or_default();
-        let mut rungs: Vec<&Rung> = row.ladder.iter().collect();
-        rungs.sort_by_key(|r| {
-            let ends = matches!(r.kind, RungKind::Ask | RungKind::GoOn);
-            let alone = r.autonomy == Autonomy::Alone;
-            let allowed = failure.allow.as_deref() == Some(r.id);
-            let worked = lesson(r).worked > 0;
-            (ends, !(alone && allowed), !(alone && worked))
-        });
-        let hopeless = |r: &&Rung| {
-            let Lesson { worked, failed } = lesson(r);
-            r.kind == RungKind::Act && worked == 0 && failed >= LESSON_FAILURES_MAX
-        };
-        rungs.retain(|r| !hopeless(r));
-        rungs
-    }
-
-    fn try_rung(&self, failure: &FailureState, row: &Row, rung: &Rung) -> Option<Decided> {
-        let used = self.seen().and_then(|s| s.rungs.get(rung.id)).copied().unwrap_or(0) as usize;
-        let waits = self.waits(row, rung);
-        if used >= waits.as_ref().map_or(1, Vec::len).min(RUNG_TIMES_MAX) {
-            return None;
-        }
-        let unknown = !failure.known;
-        let decide = |decision, reason: String| Some(Decided { decision, reason });
-        match rung.kind {
-            // An unknown failure is never retried blindly: only a step that changes nothing.
-            RungKind::Retry(_) | RungKind::RetryLonger { .. }
-                if unknown && self.safety != Safety::ReadOnly =>
-            {
-                None
-            }
-            RungKind::Retry(w) => {
-                let wait = self.wait(failure, rung, &w, waits.as_ref()?.get(used).copied()?, used);
-                Some(self.attempt(Some(rung.id), wait, &format!("{}: {}", row.id, rung.what)))
-            }
-            RungKind::RetryLonger { factor, ms_max } => {
-                Some(self.longer(row, rung, factor, ms_max))
-            }
-            RungKind::ReadBack if self.safety.freely_repeated() => None,
-            RungKind::ReadBack => decide(
-                Decision::ReadBack { rung: Some(rung.id.to_owned()) },
-                format!("{}: {}", row.id, rung.what),
-            ),
-            // Words alone never pick an action.
-            RungKind::Act if failure.trust == Source::Text || unknown => None,
-            RungKind::Act if rung.autonomy == Autonomy::Person => None,
-            // The action comes with a later release: the ladder goes on without it.
-            RungKind::Act if row.available != Available::Now => None,
-            RungKind::Act if rung.autonomy == Autonomy::GoAhead => self.go_ahead(row, rung),
-            RungKind::Act => decide(
-                Decision::Recover { rung: rung.id.to_owned() },
-                format!("{}: {}", row.id, rung.what),
-            ),
-            RungKind::GoOn => {
-                decide(Decision::LeaveUnverified, format!("{}: {}", row.id, rung.what))
-            }
-            RungKind::Ask => Some(self.at_end(row, "the ladder leads to the person")),
-        }
-    }
-
-    fn go_ahead(&self, row: &Row, rung: &Rung) -> Option<Decided> {
-        match self.step.notes.get(GO_AHEAD_NOTE).map(String::as_str) {
-            Some("yes") => Some(Decided {
-                decision: Decision::Recover { rung: rung.id.to_owned() },
-                reason: format!("{}: {}, with the person's go-ahead", row.id, rung.what),
-            }),
-            // Said no: the next rung.
-            Some("no") => None,
-            _ => Some(self.ask_for("go_ahead", "the next rung needs a go-ahead")),
-        }
-    }
-
-    fn longer(&self, row: &Row, rung: &Rung, factor: u32, ms_max: u64) -> Decided {
-        let kind = self.step.planned.as_ref().map_or("", |p| p.uses.as_str());
-        let family = kind.split('/').next().unwrap_or("").to_owned();
-        let factor =
-            self.policy.longer.get(&(family, row.id.to_owned())).copied().unwrap_or(factor);
-        let longer = self.step.last_deadline_ms.saturating_mul(u64::from(factor)).min(ms_max);
-        let decided = self.attempt(Some(rung.id), 0, &format!("{}: {}", row.id, rung.what));
-        match decided.decision {
-            Decision::Attempt { no, wake, wait_ms, rung, deadline_ms } => Decided {
-                decision: Decision::Attempt {
-                    no,
-                    wake,
-                    wait_ms,
-                    rung,
-                    deadline_ms: longer.max(deadline_ms),
-                },
-                reason: decided.reason,
-            },
-            _ => decided,
-        }
-    }
-
-    /// The waits of a repeating rung with the person's settings, capped; `None` for others.
-    fn waits(&self, row: &Row, rung: &Rung) -> Option<Vec<u64>> {
-        let RungKind::Retry(waits) = rung.kind else { return None };
-        let set = self.policy.settings.get(row.id).and_then(|s| s.waits_ms.clone());
-        // A setting replaces waits that are there; it adds none to an immediate repetition.
-        let list = match set {
-            Some(list) if waits.ms != [0] => list,
-            _ => waits.ms.to_vec(),
-        };
-        Some(list.into_iter().map(|ms| ms.min(WAIT_MS_MAX)).take(RUNG_TIMES_MAX).collect())
-    }
-
-    fn wait(
-        &self,
-        failure: &FailureState,
-        rung: &Rung,
-        waits: &Waits,
-        ms: u64,
-        used: usize,
-    ) -> u64 {
-        if waits.honours_retry_after
-            && let Some(asked) = failure.retry_after_ms
-        {
-            return asked.min(WAIT_MS_MAX);
-        }
-        let draw = draw(self.seed, self.key, rung.id, failure.seq.0, used as u64);
-        jittered(ms, waits.jitter_percent, draw).min(WAIT_MS_MAX)
-    }
-
     fn at_end(&self, row: &Row, why: &str) -> Decided {
         let goes_on = row.ladder.iter().any(|r| r.kind == RungKind::GoOn);
         if row.passing && !goes_on {
@@ -462,11 +328,6 @@ impl Case<'_> {
         }
     }
 
-    fn ask_for(&self, kind: &str, why: &str) -> Decided {
-        let class = self.row().map_or(EXHAUSTED_CLASS, |r| r.id);
-        self.ask_as(class, Some(kind), why)
-    }
-
     fn ask_as(&self, class: &str, kind: Option<&str>, why: &str) -> Decided {
         let row = ClassId::new(class).ok().and_then(|c| self.policy.catalogue.row(&c).copied());
         let (row_kind, tool, watch) = row.map_or(("retry", "the computer", None), |row| {
@@ -490,101 +351,5 @@ impl Case<'_> {
             },
             reason: why.to_owned(),
         }
-    }
-}
-
-/// A number drawn from the seed for one use of one rung: the same inputs, the same number.
-fn draw(seed: u64, key: &StepKey, rung: &str, failure: u64, used: u64) -> u64 {
-    let mut hasher = blake3::Hasher::new_derive_key("pcbflow jitter v1");
-    for number in [seed, failure, used] {
-        hasher.update(&number.to_le_bytes());
-    }
-    hasher.update(key.to_string().as_bytes());
-    hasher.update(&[0]);
-    hasher.update(rung.as_bytes());
-    let mut first = [0u8; 8];
-    for (to, from) in first.iter_mut().zip(hasher.finalize().as_bytes()) {
-        *to = *from;
-    }
-    u64::from_le_bytes(first)
-}
-
-/// `ms` with up to `percent` more or less, evenly spread by `draw`.
-fn jittered(ms: u64, percent: u8, draw: u64) -> u64 {
-    let span = ms.saturating_mul(u64::from(percent)) / 100;
-    if span == 0 {
-        return ms;
-    }
-    ms - span + draw % (2 * span + 1)
-}
-
-/// What replay found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Replay {
-    /// Every decision came out again.
-    Same {
-        /// How many decisions were compared.
-        decisions: u64,
-    },
-    /// A decision came out differently: the first one.
-    Different {
-        /// Position of the recorded decision.
-        seq: u64,
-        /// What was recorded.
-        recorded: Decision,
-        /// What comes out now.
-        now: Decision,
-        /// The reason that `decide` gives now.
-        reason: String,
-    },
-    /// Decisions were taken under another policy: nothing can be said.
-    OtherPolicy {
-        /// Position of the first such decision.
-        seq: u64,
-        /// Its policy.
-        recorded: Digest,
-        /// The policy now.
-        now: Digest,
-        /// Decisions that could be compared and were the same.
-        compared: u64,
-    },
-}
-
-/// Feeds the recorded observations to `decide` and compares the decisions. `events` are the
-/// whole stream from its first event on.
-#[must_use]
-pub fn replay<'a>(
-    events: impl IntoIterator<Item = &'a crate::event::Event>,
-    policy: &Policy,
-) -> Replay {
-    let digest = policy.digest();
-    let mut state = BoardState::default();
-    let mut compared = 0;
-    let mut other: Option<(u64, Digest)> = None;
-    for event in events {
-        if let crate::event::Fact::DecisionTaken { decision, now, seed, policy: under, .. } =
-            &event.fact
-            && let Some(key) = event.step_key()
-        {
-            if *under == digest {
-                let again = decide(&state, &key, policy, *now, *seed);
-                if again.decision != *decision {
-                    return Replay::Different {
-                        seq: event.seq.0,
-                        recorded: decision.clone(),
-                        now: again.decision,
-                        reason: again.reason,
-                    };
-                }
-                compared += 1;
-            } else if other.is_none() {
-                other = Some((event.seq.0, *under));
-            }
-        }
-        state.apply(event);
-    }
-    match other {
-        Some((seq, recorded)) => Replay::OtherPolicy { seq, recorded, now: digest, compared },
-        None => Replay::Same { decisions: compared },
     }
 }

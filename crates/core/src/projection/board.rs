@@ -153,7 +153,7 @@ impl BoardState {
             Fact::PhaseVerdictGiven { .. } | Fact::OutputsCommitted { .. } => {
                 self.apply_phase(event)
             }
-            Fact::AskAnswered { ask, answer } => self.answer(ask, answer),
+            Fact::AskAnswered { ask, answer } => self.answer(ask, answer, event.at),
             Fact::LessonLearned { fingerprint, rung, worked, .. } => {
                 let lesson =
                     self.lessons.entry(*fingerprint).or_default().entry(rung.clone()).or_default();
@@ -278,7 +278,7 @@ impl BoardState {
         }
     }
 
-    fn answer(&mut self, ask: &AskId, answer: &str) -> bool {
+    fn answer(&mut self, ask: &AskId, answer: &str, at: Timestamp) -> bool {
         let Some(state) = self.asks.iter_mut().find(|a| a.id == *ask) else { return false };
         if state.answer.is_some() {
             // The same answer twice is one answer.
@@ -286,7 +286,7 @@ impl BoardState {
         }
         state.answer = Some(answer.to_owned());
         if let Some(step) = state.step.clone().and_then(|key| self.steps.get_mut(&key)) {
-            step.answered(answer);
+            step.answered(&state.kind, &state.class, answer, at);
         }
         true
     }

@@ -3,6 +3,7 @@
 
 mod board;
 mod step;
+mod step_fold;
 pub mod tables;
 
 pub use board::{
