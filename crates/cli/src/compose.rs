@@ -104,29 +104,12 @@ impl Site {
         Ok(Site { workspace, settings, policy: Arc::new(policy), subsystems })
     }
 
-    /// The board that an argument means: the named one, the current folder's, or the only one.
+    /// The board that an argument means; see [`board_name`].
     ///
     /// # Errors
     /// No such board, or several to choose from.
     pub fn board_name(&self, arg: Option<&str>) -> Result<BoardName, CommandError> {
-        if let Some(text) = arg {
-            return BoardName::new(text)
-                .map_err(|e| CommandError::new(Kind::Usage, e.to_string()));
-        }
-        if let Some(name) = self.workspace.board_of(&current_dir()?) {
-            return Ok(name);
-        }
-        let boards = self.workspace.boards()?.list;
-        match boards.as_slice() {
-            [one] => Ok(one.name.clone()),
-            [] => Err(CommandError::new(Kind::NotFound, "this workspace has no board yet")
-                .hint("'pcbflow init NAME' or 'pcbflow init --from BOARD.kicad_pro' makes one")),
-            many => {
-                let names: Vec<&str> = many.iter().map(|b| b.name.as_str()).collect();
-                Err(CommandError::new(Kind::Usage, "which board?")
-                    .hint(format!("name one of: {}", names.join(", "))))
-            }
-        }
+        board_name(&self.workspace, arg)
     }
 
     /// A board with a valid manifest.
@@ -224,6 +207,30 @@ impl Site {
     }
 }
 
+/// The board that an argument means: the named one, the current folder's, or the only one.
+///
+/// # Errors
+/// No such board, or several to choose from.
+pub fn board_name(workspace: &Workspace, arg: Option<&str>) -> Result<BoardName, CommandError> {
+    if let Some(text) = arg {
+        return BoardName::new(text).map_err(|e| CommandError::new(Kind::Usage, e.to_string()));
+    }
+    if let Some(name) = workspace.board_of(&current_dir()?) {
+        return Ok(name);
+    }
+    let boards = workspace.boards()?.list;
+    match boards.as_slice() {
+        [one] => Ok(one.name.clone()),
+        [] => Err(CommandError::new(Kind::NotFound, "this workspace has no board yet")
+            .hint("'pcbflow init NAME' or 'pcbflow init --from BOARD.kicad_pro' makes one")),
+        many => {
+            let names: Vec<&str> = many.iter().map(|b| b.name.as_str()).collect();
+            Err(CommandError::new(Kind::Usage, "which board?")
+                .hint(format!("name one of: {}", names.join(", "))))
+        }
+    }
+}
+
 /// Makes sure that a board's stream has its genesis. With `adopt`, an anchor of a clone is taken
 /// over when the stream is new.
 ///
@@ -302,13 +309,16 @@ fn host_name() -> String {
 
 /// Start of a process in the system's own terms; with the pid it names one process.
 fn process_start(pid: u32) -> String {
+    started_of(pid).unwrap_or_else(|| SystemClock.now().to_string())
+}
+
+/// Start of a process that lives; `None` when there is none, or the system does not tell.
+#[must_use]
+pub fn started_of(pid: u32) -> Option<String> {
     // Field 22 of /proc/<pid>/stat, counted after the program's name in parentheses.
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let after = stat.rsplit(") ").next().unwrap_or("");
-    match after.split(' ').nth(19) {
-        Some(ticks) => ticks.to_owned(),
-        None => SystemClock.now().to_string(),
-    }
+    after.split(' ').nth(19).map(str::to_owned)
 }
 
 /// A new run's id, sortable by time.

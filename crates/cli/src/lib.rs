@@ -11,6 +11,7 @@ pub mod envelope;
 pub mod error;
 pub mod mirror;
 pub mod progress;
+pub mod reading;
 mod rows_only;
 pub mod settings;
 pub mod storage;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use pcbflow_checkpoint::workspace::Board;
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::ids::ClassId;
+use pcbflow_humanize::message::Part;
 use pcbflow_humanize::render;
 use pcbflow_humanize::slots::{Board as BoardSlot, PhaseName, Slots, StepName};
 use pcbflow_humanize::story::{Outcome, Place, Story, Try, TryResult};
 use pcbflow_store::RedbLedger;
-use pcbflow_store::mirror::{HumanMessage, MessageFacts, Mirrors};
+use pcbflow_store::mirror::{HumanMessage, MessageFacts, Mirrors, Status};
 
 use crate::compose::Site;
 
@@ -20,17 +21,16 @@ struct Told {
 impl HumanMessage for Told {
     fn message(&self, facts: &MessageFacts<'_>) -> String {
         let row = ClassId::new(facts.class).ok().and_then(|c| self.catalogue.row(&c).copied());
-        // An attempt without a failure has nothing to tell.
-        let Some(row) = row else { return String::new() };
+        let Some(row) = row else { return plain(facts.status).to_owned() };
         let place = Place {
             board: BoardSlot::new(facts.board).ok(),
             phase: PhaseName::new(facts.phase).ok(),
             step: StepName::new(facts.step).ok(),
         };
-        let outcome = match facts.status.word() {
-            "recovered" => Outcome::Recovered,
-            "escalated" => Outcome::Escalated,
-            _ => Outcome::Waiting,
+        let outcome = match facts.status {
+            Status::Recovered => Outcome::Recovered,
+            Status::Escalated => Outcome::Escalated,
+            Status::Ok | Status::Failed => Outcome::Waiting,
         };
         let mut story = Story::new(&row, place, outcome);
         story.slots = Slots::from_evidence(facts.slots).0;
@@ -39,15 +39,35 @@ impl HumanMessage for Told {
             .iter()
             .map(|rung| Try { rung: rung.clone(), times: 1, result: TryResult::NotCured })
             .collect();
-        story.message().map_or_else(|_| row.title.to_owned(), |m| render::mirror(&m).as_str().to_owned())
+        match story.message() {
+            // What comes next stands in the lines of the next attempts; nobody is needed yet.
+            Ok(m) if facts.status == Status::Failed => m.part(Part::What).as_str().to_owned(),
+            Ok(m) => render::mirror(&m).as_str().to_owned(),
+            Err(_) => row.title.to_owned(),
+        }
     }
+}
+
+/// What is said of an attempt behind which no failure class stands.
+fn plain(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "It went as it should.",
+        Status::Recovered => "It works again.",
+        Status::Failed => "It did not pass.",
+        Status::Escalated => "You are needed.",
+    }
+}
+
+/// The words for mirrors and logs.
+#[must_use]
+pub fn words(site: &Site) -> Arc<dyn HumanMessage> {
+    Arc::new(Told { catalogue: site.policy.catalogue.clone() })
 }
 
 /// Mirrors of a workspace.
 #[must_use]
 pub fn mirrors(site: &Site) -> Mirrors {
-    let told = Told { catalogue: site.policy.catalogue.clone() };
-    Mirrors::new(&site.workspace.root, Arc::new(told))
+    Mirrors::new(&site.workspace.root, words(site))
 }
 
 /// Brings a board's mirrors up to its head. What could not be written is a warning.

@@ -4,7 +4,7 @@
 //! one JSON line per event and a last line with the result. A reader that goes away is no error.
 //! Text from tools and files loses control codes before it is shown.
 
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use pcbflow_core::text::without_control;
@@ -112,6 +112,54 @@ impl Ui {
     #[must_use]
     pub fn may_ask(&self) -> bool {
         !self.machine() && self.is_terminal() && std::io::stdin().is_terminal()
+    }
+
+    /// Whether standard output is a terminal.
+    #[must_use]
+    pub fn shows_on_terminal(&self) -> bool {
+        !self.machine() && std::io::stdout().is_terminal()
+    }
+
+    /// Shows lines through the person's pager. False when there is none to use: standard output
+    /// is no terminal, or the pager does not start. Then the caller prints them.
+    #[must_use]
+    pub fn page(&self, lines: &[String]) -> bool {
+        let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+        let mut words = pager.split_whitespace();
+        let Some(program) = words.next().filter(|p| *p != "cat") else { return false };
+        if !self.shows_on_terminal() {
+            return false;
+        }
+        let mut command = std::process::Command::new(program);
+        command.args(words).stdin(std::process::Stdio::piped());
+        if std::env::var_os("LESS").is_none() {
+            command.env("LESS", "FRX");
+        }
+        let Ok(mut child) = command.spawn() else { return false };
+        if let Some(mut stdin) = child.stdin.take() {
+            let mut to = anstream::AutoStream::new(Vec::new(), anstream::AutoStream::choice(&std::io::stdout()));
+            for line in lines {
+                write_line(&mut to, line);
+            }
+            // A pager that is closed early has shown what was wanted.
+            if let Err(e) = stdin.write_all(&to.into_inner()) {
+                tracing::debug!("the pager stopped reading: {e}");
+            }
+        }
+        child.wait().is_ok()
+    }
+
+    /// Puts a question and gives whether it was answered with yes. Only where [`Ui::may_ask`].
+    #[must_use]
+    pub fn ask_yes(&self, question: &str) -> bool {
+        let mut err = anstream::stderr().lock();
+        write_line(&mut err, &format!("{} [y/N]", without_control(question)));
+        drop(err);
+        let mut answer = String::new();
+        match std::io::stdin().lock().read_line(&mut answer) {
+            Ok(_) => matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"),
+            Err(_) => false,
+        }
     }
 
     /// Columns of the terminal; 80 when there is none.
