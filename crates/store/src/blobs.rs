@@ -58,6 +58,11 @@ impl FileBlobs {
         self.path_of(digest).is_file()
     }
 
+    /// Whether a file is one of this folder.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        path.starts_with(&self.folder)
+    }
+
     /// Removes a blob for good. True when there was one.
     ///
     /// # Errors

@@ -2,8 +2,11 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod anchor;
 pub mod blobs;
 mod engine;
+pub mod export;
+pub mod expunge;
 mod fault;
 mod frame;
 mod group;
@@ -11,13 +14,17 @@ pub mod hash;
 pub mod heads;
 mod ledger;
 mod mem;
+pub mod mirror;
 mod open;
 pub mod read;
 mod reserve;
 pub mod rows;
 pub mod signals;
+pub mod stats;
 mod stored;
+pub mod verify;
 
+pub use anchor::{Anchor, adopt};
 pub use blobs::{BLOB_BYTES_MAX, FileBlobs};
 pub use engine::FORMAT_KNOWN;
 pub use frame::{APPEND_EVENTS_MAX, EVENT_BYTES_MAX};

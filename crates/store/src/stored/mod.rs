@@ -27,7 +27,6 @@ pub const UNKNOWN_EVENT_TOPIC: &str = "unknown_event";
 /// A header, read back.
 #[derive(Debug)]
 pub(crate) struct Header {
-    pub(crate) version: u32,
     pub(crate) seq: u64,
     pub(crate) at: Timestamp,
     pub(crate) actor: Actor,
@@ -102,7 +101,7 @@ pub(crate) fn read_header(bytes: &[u8]) -> Result<Header, Fault> {
     if d.position() != bytes.len() {
         return Err(Fault::Form("bytes behind the header".into()));
     }
-    Ok(Header { version, seq, at, actor, scope, fact, stream })
+    Ok(Header { seq, at, actor, scope, fact, stream })
 }
 
 fn read_fact(d: &mut Decoder<'_>, version: u32) -> Result<Fact, Fault> {
