@@ -3,7 +3,7 @@
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::ids::{BoardName, StepKey};
 use pcbflow_core::projection::{AskState, BoardState, Stage, StepState};
-use pcbflow_core::row::{Resume, Row};
+use pcbflow_core::row::{Resume, Row, RungKind};
 use pcbflow_humanize::message::Message;
 use pcbflow_humanize::notice::{RunEnd, RunSummary};
 use pcbflow_humanize::render;
@@ -35,7 +35,13 @@ pub fn failure_message(
     let failure = step.failure.as_ref()?;
     let ask = state.asks.iter().rev().find(|a| step.ask.as_ref() == Some(&a.id));
     let row = row_to_tell(catalogue, step, ask)?;
-    let mut story = Story::new(row, place(board, Some(key)), outcome(step, ask));
+    let goes_on = row.ladder.iter().any(|r| r.kind == RungKind::GoOn);
+    let outcome = match outcome(step, ask) {
+        // Left out on purpose, with everything else gone on.
+        Outcome::CouldNotVerify if goes_on => Outcome::Partly { left: None },
+        other => other,
+    };
+    let mut story = Story::new(row, place(board, Some(key)), outcome);
     story.tries = tries(step);
     story.work = if step.healed.is_some() { Work::Safe } else { Work::Saved };
     story.resume = match ask.and_then(|a| a.watch.as_deref()) {
