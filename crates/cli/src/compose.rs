@@ -231,8 +231,8 @@ pub fn board_name(workspace: &Workspace, arg: Option<&str>) -> Result<BoardName,
     }
 }
 
-/// Makes sure that a board's stream has its genesis. With `adopt`, an anchor of a clone is taken
-/// over when the stream is new.
+/// Makes sure that a board's stream has its genesis. `adopt` looks for the anchor of a clone; it
+/// is only called when the stream is new.
 ///
 /// # Errors
 /// What the ledger says.
@@ -240,7 +240,7 @@ pub fn ensure_stream(
     ledger: &dyn Ledger,
     board: &BoardName,
     records: BTreeMap<String, String>,
-    adopt: Option<Fact>,
+    adopt: impl FnOnce() -> Option<Fact>,
 ) -> Result<bool, LedgerError> {
     let stream = StreamId::Board(board.clone());
     if ledger.head(&stream)?.is_some() {
@@ -261,7 +261,7 @@ pub fn ensure_stream(
         }),
         event(Fact::BoardCreated { records }),
     ];
-    events.extend(adopt.map(event));
+    events.extend(adopt().map(event));
     match ledger.append(&stream, Expect::Empty, &events) {
         Ok(_) => Ok(true),
         // Somebody else was faster: the stream is there, which is what was wanted.

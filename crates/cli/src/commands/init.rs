@@ -60,7 +60,7 @@ pub fn init(app: &App, args: &InitArgs) -> Result<Answer, CommandError> {
         Some(found) => records(&site, found),
         None => BTreeMap::new(),
     };
-    let anchor = pcbflow_checkpoint::git::anchor_fact(&board.dir, &board.name);
+    let anchor = || pcbflow_checkpoint::git::anchor_fact(&board.dir, &board.name);
     compose::ensure_stream(opened.ledger.as_ref(), &name, records, anchor)?;
     lines.push(match &found {
         Some(found) => format!(

@@ -1,5 +1,6 @@
 //! `run` and `resume`: the main job.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pcbflow_checkpoint::workspace::Board;
@@ -167,8 +168,8 @@ pub fn drive_boards(
     }
     let ledger: Arc<dyn Ledger> = opened.ledger.clone();
     for board in &boards {
-        let anchor = pcbflow_checkpoint::git::anchor_fact(&board.dir, &board.name);
-        compose::ensure_stream(ledger.as_ref(), &board.name, std::collections::BTreeMap::new(), anchor)?;
+        let anchor = || pcbflow_checkpoint::git::anchor_fact(&board.dir, &board.name);
+        compose::ensure_stream(ledger.as_ref(), &board.name, BTreeMap::new(), anchor)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
