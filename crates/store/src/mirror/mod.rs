@@ -8,6 +8,7 @@
 
 mod draft;
 mod record;
+mod records;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -22,6 +23,7 @@ use crate::read::{Control, each_event};
 use crate::verify::Store;
 use draft::{Fold, Phase};
 pub use record::{Record, RecordError, RecordRecovery, Status};
+pub use records::Records;
 
 /// Name of the fold in the cache.
 const PROJECTION: &str = "mirror";
