@@ -262,7 +262,11 @@ impl StepState {
             self.use_rung(rung);
         }
         self.last_check = Some(seq);
-        if found != ReadBack::Unclear {
+        // A found effect is settled by the pass that follows, not by the look alone: a process
+        // may end between the two.
+        let safety = self.planned.as_ref().map_or(Safety::Once, |p| p.safety);
+        let rest = found == ReadBack::Partial && safety <= Safety::Guarded;
+        if found == ReadBack::Absent || rest {
             self.unsettled = false;
         }
         self.stage = Stage::ReadBack { found, rung };
