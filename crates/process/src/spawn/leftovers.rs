@@ -57,19 +57,29 @@ pub(super) fn place(state_dir: &Path, tag: &str) -> io::Result<PathBuf> {
     Ok(folder.join(format!("{name}.{}-{count}.json", std::process::id())))
 }
 
-/// Ends what is left of programs that an earlier pcbflow started and could not end, all of them
-/// or those with one marker. Returns how many processes were ended.
+/// Ends what is left of the programs with this marker that an earlier pcbflow started and could
+/// not end. Returns how many processes were ended.
 ///
 /// Where the system shows no environment of other processes (anything but Linux), nothing is
 /// ended, because nothing can be proven; the records are removed.
-///
-/// # Errors
-/// When the records can't be listed.
-pub async fn end_leftovers(state_dir: &Path, only: Option<&str>) -> io::Result<usize> {
+pub async fn end_leftovers(state_dir: &Path, tag: &str) -> usize {
+    end_recorded(state_dir, Some(tag)).await
+}
+
+/// The same for every marker whose pcbflow is gone.
+pub async fn end_all_leftovers(state_dir: &Path) -> usize {
+    end_recorded(state_dir, None).await
+}
+
+async fn end_recorded(state_dir: &Path, only: Option<&str>) -> usize {
     let folder = match std::fs::read_dir(state_dir.join(FOLDER)) {
         Ok(folder) => folder,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error),
+        Err(error) => {
+            if error.kind() != io::ErrorKind::NotFound {
+                tracing::warn!(%error, "records of children can't be listed");
+            }
+            return 0;
+        }
     };
     let mut ended = 0;
     for path in folder.flatten().map(|e| e.path()) {
@@ -83,7 +93,7 @@ pub async fn end_leftovers(state_dir: &Path, only: Option<&str>) -> io::Result<u
             tracing::debug!(%error, "a record of a child can't be removed");
         }
     }
-    Ok(ended)
+    ended
 }
 
 fn read(path: &Path) -> Option<Value> {

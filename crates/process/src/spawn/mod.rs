@@ -23,7 +23,7 @@ use pcbflow_core::ports::{Blobs, Cancel, Spawn, SpawnEnded, SpawnRequest, SpawnR
 pub use capture::{STORED_BYTES_MAX, TEXT_BYTES_MAX};
 pub use fault::SpawnFault;
 pub use find::find_program;
-pub use leftovers::end_leftovers;
+pub use leftovers::{end_all_leftovers, end_leftovers};
 
 /// Deadline of a program whose request names none, in milliseconds.
 pub const DEADLINE_MS_DEFAULT: u64 = 60_000;
@@ -40,9 +40,9 @@ pub struct ProcessSpawn {
 }
 
 impl ProcessSpawn {
-    /// Stores output in `blobs`; records children below `state_dir` (`.pcbflow`).
+    /// Records children below `state_dir` (`.pcbflow`); stores output in `blobs`.
     #[must_use]
-    pub fn new(blobs: Arc<dyn Blobs>, state_dir: impl Into<PathBuf>) -> ProcessSpawn {
+    pub fn new(state_dir: impl Into<PathBuf>, blobs: Arc<dyn Blobs>) -> ProcessSpawn {
         let home = std::env::var("HOME").or_else(|_| std::env::var("USERPROFILE")).ok();
         ProcessSpawn { blobs, state_dir: state_dir.into(), home, more_names: Vec::new() }
     }

@@ -65,7 +65,7 @@ impl Place {
         let dir = tempfile::Builder::new().prefix("pcbflow it ä ").tempdir().unwrap();
         let blobs = Arc::new(MemoryBlobs::default());
         std::fs::create_dir(dir.path().join("state")).unwrap();
-        let spawn = ProcessSpawn::new(blobs.clone(), dir.path().join("state"));
+        let spawn = ProcessSpawn::new(dir.path().join("state"), blobs.clone());
         Place { dir, blobs, spawn }
     }
 

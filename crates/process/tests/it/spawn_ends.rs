@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use pcbflow_core::ports::{Spawn, SpawnEnded, SpawnRequest};
-use pcbflow_process::end_leftovers;
+use pcbflow_process::{end_all_leftovers, end_leftovers};
 
 use crate::common::{Place, Stop, tag, tagged_alive};
 
@@ -190,7 +190,7 @@ async fn leftovers_of_a_killed_run_are_ended_and_nobody_else() {
     write("a.json", &ours, a.id(), 4_000_000, 1);
     write("b.json", "it-none", c.id(), 4_000_000, 1);
     std::fs::write(folder.join("torn.json"), "{\"tag\":").unwrap();
-    assert_eq!(end_leftovers(&place.state(), None).await.unwrap(), 2);
+    assert_eq!(end_all_leftovers(&place.state()).await, 2);
     assert!(!a.wait().unwrap().success() && !b.wait().unwrap().success());
     assert!(c.try_wait().unwrap().is_none(), "not ours");
     assert!(!folder.join("a.json").exists() && !folder.join("b.json").exists());
@@ -199,7 +199,7 @@ async fn leftovers_of_a_killed_run_are_ended_and_nobody_else() {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let since = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_owned();
     write("c.json", &other, c.id(), std::process::id(), since.parse().unwrap());
-    assert_eq!(end_leftovers(&place.state(), Some(&other)).await.unwrap(), 0);
+    assert_eq!(end_leftovers(&place.state(), &other).await, 0);
     assert!(c.try_wait().unwrap().is_none());
     c.kill().unwrap();
     c.wait().unwrap();
