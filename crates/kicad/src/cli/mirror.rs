@@ -46,7 +46,8 @@ pub struct Mirror {
 
 impl Mirror {
     /// Copies the project in `project` (with `files`, all absolute and canonical) below `into`,
-    /// `levels_up` folders of its surroundings included.
+    /// `levels_up` folders of its surroundings included. Folders in `unlinked` are left out, because
+    /// the tool is going to write into folders of these names.
     ///
     /// # Errors
     /// [`MirrorError`], with the file.
@@ -54,12 +55,13 @@ impl Mirror {
         project: &Path,
         files: &BTreeSet<PathBuf>,
         levels_up: usize,
+        unlinked: &BTreeSet<PathBuf>,
         into: &Path,
     ) -> Result<Mirror, MirrorError> {
         let top = project.ancestors().nth(levels_up.min(LEVELS_UP_MAX)).unwrap_or(project);
         let needed: BTreeSet<PathBuf> =
             files.iter().filter(|f| f.starts_with(top)).cloned().collect();
-        lay(top, into, project, &needed)?;
+        lay(top, into, &Plan { project, needed: &needed, unlinked })?;
         let inner = project.strip_prefix(top).unwrap_or(Path::new(""));
         Ok(Mirror { folder: into.join(inner) })
     }
@@ -88,12 +90,21 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> MirrorError + '_ {
     move |source| MirrorError::Io { path: path.to_owned(), source }
 }
 
-fn lay(
-    from: &Path,
-    to: &Path,
-    project: &Path,
-    needed: &BTreeSet<PathBuf>,
-) -> Result<(), MirrorError> {
+/// What is copied, and what is left out.
+struct Plan<'a> {
+    project: &'a Path,
+    needed: &'a BTreeSet<PathBuf>,
+    unlinked: &'a BTreeSet<PathBuf>,
+}
+
+impl Plan<'_> {
+    /// Whether a folder leads to something that is copied.
+    fn is_way(&self, path: &Path) -> bool {
+        self.project.starts_with(path) || self.needed.iter().any(|n| n.starts_with(path))
+    }
+}
+
+fn lay(from: &Path, to: &Path, plan: &Plan<'_>) -> Result<(), MirrorError> {
     std::fs::create_dir_all(to).map_err(at(to))?;
     for (count, entry) in std::fs::read_dir(from).map_err(at(from))?.enumerate() {
         let entry = entry.map_err(at(from))?;
@@ -102,13 +113,15 @@ fn lay(
             continue;
         }
         let target = to.join(&name);
-        if needed.contains(&path) {
+        if plan.needed.contains(&path) {
             copy(&path, &target)?;
-        } else if project.starts_with(&path) || needed.iter().any(|n| n.starts_with(&path)) {
-            lay(&path, &target, project, needed)?;
+        } else if plan.is_way(&path) {
+            lay(&path, &target, plan)?;
+        } else if plan.unlinked.contains(&path) {
+            tracing::debug!(path = %path.display(), "left out of the private copy");
         } else if count < ENTRIES_MAX {
             link(&path, &target)?;
-        } else if from.starts_with(project) {
+        } else if from.starts_with(plan.project) {
             return Err(MirrorError::TooMany { path: from.to_owned() });
         }
     }

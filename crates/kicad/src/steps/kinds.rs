@@ -16,6 +16,9 @@ const MAJOR: Arg = ("kicad", false, "major version of KiCad to use, such as 9");
 const ACCEPT: Arg =
     ("accept_rules", false, "true: rules that are looser than the recorded ones are meant so");
 
+const FOOTPRINTS: Arg =
+    ("footprint_map", false, "file that maps references to footprints, for parts that were dropped");
+
 /// The design-rule check.
 pub const DRC: KindInfo = KindInfo {
     name: "kicad/drc",
@@ -29,11 +32,7 @@ pub const DRC: KindInfo = KindInfo {
         LIBRARIES,
         MAJOR,
         ACCEPT,
-        (
-            "footprint_map",
-            false,
-            "file that maps references to footprints, for parts that were dropped",
-        ),
+        FOOTPRINTS,
     ],
     is_check: true,
     public: true,
@@ -50,5 +49,80 @@ pub const ERC: KindInfo = KindInfo {
     public: true,
 };
 
+/// The netlist.
+pub const NETLIST: KindInfo = KindInfo {
+    name: "kicad/netlist",
+    about: "exports the netlist of a schematic and proves that all its parts are in it",
+    safety: Safety::Idempotent,
+    timeout_ms: TIMEOUT_MS,
+    args: &[
+        SCHEMATIC,
+        ("output", false, "where the netlist goes (default out/netlist.xml)"),
+        LIBRARIES,
+        MAJOR,
+    ],
+    is_check: false,
+    public: true,
+};
+
+/// Netlist against board.
+pub const COMPARE: KindInfo = KindInfo {
+    name: "kicad/compare",
+    about: "compares the netlist of the schematic with the board by part, pad and net",
+    safety: Safety::ReadOnly,
+    timeout_ms: TIMEOUT_MS,
+    args: &[
+        BOARD,
+        ("schematic", false, "the root sheet, when it has another name than the board"),
+        REPORT,
+        LIBRARIES,
+        MAJOR,
+        FOOTPRINTS,
+    ],
+    is_check: true,
+    public: true,
+};
+
+/// Fabrication outputs.
+pub const EXPORT: KindInfo = KindInfo {
+    name: "kicad/export",
+    about: "makes fabrication files side by side and checks what is in them",
+    safety: Safety::Idempotent,
+    timeout_ms: TIMEOUT_MS,
+    args: &[
+        BOARD,
+        (
+            "what",
+            false,
+            "list of gerbers, drill, position, bom, pdf, svg, step, ipc2581, odb (default all)",
+        ),
+        ("to", false, "folder for the files, below the board's folder (default out/fab)"),
+        ("jobs", false, "how many at once (default: as many as there are cores)"),
+        ("board_only", false, "true: the STEP file has no parts (default false)"),
+        ("schematic", false, "the root sheet for the BOM, when it has another name than the board"),
+        LIBRARIES,
+        MAJOR,
+    ],
+    is_check: false,
+    public: true,
+};
+
+/// A jobset.
+pub const JOBSET: KindInfo = KindInfo {
+    name: "kicad/jobset",
+    about: "runs a jobset of the project on a private copy and keeps the files it makes",
+    safety: Safety::Idempotent,
+    timeout_ms: TIMEOUT_MS,
+    args: &[
+        ("project", true, "the project file (.kicad_pro), below the board's root"),
+        ("jobset", true, "the jobset file (.kicad_jobset), below the board's root"),
+        ("to", false, "folder for the files, below the board's folder (default out/jobset)"),
+        LIBRARIES,
+        MAJOR,
+    ],
+    is_check: false,
+    public: true,
+};
+
 /// All of them.
-pub const ALL: &[KindInfo] = &[DRC, ERC];
+pub const ALL: &[KindInfo] = &[DRC, ERC, NETLIST, COMPARE, EXPORT, JOBSET];

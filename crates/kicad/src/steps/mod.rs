@@ -2,9 +2,13 @@
 
 pub mod args;
 pub mod closure;
+pub mod compare;
 pub mod drc;
 pub mod erc;
+pub mod export;
+pub mod jobset;
 pub mod kinds;
+pub mod netlist;
 mod place;
 pub mod project;
 pub mod rulesets;

@@ -117,13 +117,27 @@ impl Project {
         sheets: Option<&Hierarchy>,
         name: &str,
     ) -> Result<Mirror, Stop> {
+        self.mirror_without(session, sheets, name, &BTreeSet::new())
+    }
+
+    /// A private copy without links to some folders, into which the tool will write.
+    ///
+    /// # Errors
+    /// As [`Project::mirror`].
+    pub fn mirror_without(
+        &self,
+        session: &Session<'_>,
+        sheets: Option<&Hierarchy>,
+        name: &str,
+        unlinked: &BTreeSet<PathBuf>,
+    ) -> Result<Mirror, Stop> {
         let mut files = self.own_files();
         files.extend(sheets.iter().flat_map(|h| h.files()).map(Path::to_owned));
         for file in &files {
             args::confined(&self.root, file)?;
         }
         let into = session.context.scratch.join(name);
-        Mirror::make(&self.folder, &files, self.levels_up(sheets), &into)
+        Mirror::make(&self.folder, &files, self.levels_up(sheets), unlinked, &into)
             .map_err(|error| self.mirror_stop(session, error))
     }
 

@@ -10,7 +10,7 @@ use pcbflow_core::ports::{
 use pcbflow_core::row::Row;
 
 use super::stop::{Session, Stop};
-use super::{args, closure, drc, erc, kinds};
+use super::{args, closure, compare, drc, erc, export, jobset, kinds, netlist};
 use crate::cli::call;
 use crate::cli::find::FindEnv;
 
@@ -100,6 +100,10 @@ impl Subsystem for Kicad {
         let end = match context.step.uses.as_str() {
             "kicad/drc" => drc::run(&env, &mut session).await,
             "kicad/erc" => erc::run(&env, &mut session).await,
+            "kicad/netlist" => netlist::run(&env, &mut session).await,
+            "kicad/compare" => compare::run(&env, &mut session).await,
+            "kicad/export" => export::run(&env, &mut session).await,
+            "kicad/jobset" => jobset::run(&env, &mut session).await,
             other => Err(Stop::Refused(format!("there is no step kind {other}"))),
         };
         session.finish(end)

@@ -478,3 +478,25 @@ pub fn text(path: &Path) -> String {
     std::fs::File::open(path).unwrap().read_to_string(&mut text).unwrap();
     text
 }
+
+/// Every real board of the corpus: folder, board file relative to it, oldest KiCad that reads it.
+pub const BOARDS: [(&str, &str, u32); 8] = [
+    ("v10-pic-programmer", "pic_programmer.kicad_pcb", 10),
+    ("v5-fomu-pvt/archive/pvt/pcb", "tomu-fpga.kicad_pcb", 9),
+    ("v6-smartknob-view-base/electronics", "view_base/view_base.kicad_pcb", 9),
+    ("v7-olimex-esp32-evb", "", 9),
+    ("v8-kicad-ci-test", "", 9),
+    ("v8-upduino", "", 9),
+    ("v9-bitaxe-gamma", "", 9),
+    ("v9-stickhub", "StickHub.kicad_pcb", 9),
+];
+
+/// The board file of a corpus entry: as named, or the only one below the folder.
+pub fn board_of(folder: &Path, named: &str) -> String {
+    if !named.is_empty() {
+        return named.to_owned();
+    }
+    let files = snapshot(folder);
+    let mut boards = files.keys().filter(|p| p.extension().is_some_and(|e| e == "kicad_pcb"));
+    boards.next().unwrap().strip_prefix(folder).unwrap().to_string_lossy().into_owned()
+}
