@@ -30,7 +30,7 @@ pub fn subsystems() -> Vec<Arc<dyn Subsystem>> {
     vec![
         Arc::new(pcbflow_process::ProcessSubsystem::new()),
         Arc::new(pcbflow_checkpoint::CheckpointSubsystem::new()),
-        Arc::new(pcbflow_kicad::KicadSubsystem::new()),
+        Arc::new(pcbflow_kicad::Kicad::new()),
         Arc::new(crate::storage::StorageSubsystem),
         Arc::new(crate::rows_only::RowsOnly::new("eda", pcbflow_eda::ROWS)),
         Arc::new(crate::rows_only::RowsOnly::new("agents", pcbflow_agents::ROWS)),
@@ -157,8 +157,9 @@ impl Site {
     #[must_use]
     pub fn services(&self, stop: &Stop, progress: Arc<dyn Progress>) -> Services {
         let blobs = Arc::new(self.blobs());
+        let cache = self.workspace.state_dir().join("cache");
         let digests: Arc<dyn FileDigests> =
-            Arc::new(pcbflow_checkpoint::digests::DigestCache::open(&self.workspace.state_dir()));
+            Arc::new(pcbflow_checkpoint::digests::CachedDigests::new(&cache));
         Services {
             spawn: Arc::new(pcbflow_process::ProcessSpawn::new(
                 self.workspace.state_dir(),
@@ -170,6 +171,19 @@ impl Site {
             cancel: Arc::new(stop.clone()),
             progress,
         }
+    }
+
+    /// The segment of a clone's history that a new stream takes over, if its commits name one.
+    #[must_use]
+    pub fn adopted(&self, board: &Board) -> Option<Fact> {
+        let services = self.services(&Stop::default(), Arc::new(NoProgress));
+        let anchor = block_on(async {
+            let git = pcbflow_checkpoint::git::Git::new(&services, &board.dir, "adopt");
+            pcbflow_checkpoint::git::anchor(&git, &board.name).await
+        });
+        // Without a runtime there is no git either; the stream then begins anew, which is true.
+        let anchor = anchor.ok().flatten()?;
+        Some(Fact::SegmentAdopted { ledger: anchor.ledger, seq: anchor.seq, hash: anchor.hash })
     }
 
     /// Everything a run needs.
@@ -268,6 +282,26 @@ pub fn ensure_stream(
         Err(LedgerError::MovedOn { .. }) => Ok(false),
         Err(e) => Err(e),
     }
+}
+
+/// Runs a short piece of async work to its end.
+///
+/// # Errors
+/// The system gives no runtime.
+pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| CommandError::new(Kind::Bug, format!("no runtime: {e}")))?;
+    Ok(runtime.block_on(work))
+}
+
+/// Progress that nobody watches.
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn doing(&self, _: &pcbflow_core::ids::StepKey, _: &str) {}
+    fn appended(&self, _: &[pcbflow_core::event::Event]) {}
 }
 
 /// The user's state folder, where the known heads are kept.

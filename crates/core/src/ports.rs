@@ -507,18 +507,11 @@ pub trait Subsystem: Send + Sync {
     /// Makes one attempt. Must end within the deadline, and within a second when somebody wants to
     /// stop; the engine cuts it off fifteen seconds later and then takes its outcome as unknown.
     async fn run(&self, context: &StepContext, services: &Services) -> Observation;
-    /// Looks whether the effect of the step is there; the guard of `guarded` steps.
+    /// Looks whether the effect of the step is there; the guard of `guarded` steps. The commit
+    /// step of a phase answers [`ReadBack::Partial`] for a commit that is there: the attempt that
+    /// follows makes no second one and records its id.
     async fn read_back(&self, _context: &StepContext, _services: &Services) -> ReadBack {
         ReadBack::Unclear
-    }
-    /// Named records of an effect that a read-back found landed, as the attempt would have left
-    /// them: for a commit step `commit` -> its id.
-    async fn landed_records(
-        &self,
-        _context: &StepContext,
-        _services: &Services,
-    ) -> BTreeMap<String, String> {
-        BTreeMap::new()
     }
     /// Whether this subsystem carries out an action or probe of a row of another family for its
     /// own steps. Without it, the crate that owns the row does.

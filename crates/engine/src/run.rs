@@ -209,15 +209,12 @@ impl Run<'_> {
                 return Ok(false);
             }
             let commit = self.commit_phase(phase);
-            for (phase, step) in phase
-                .steps
-                .iter()
-                .map(|s| (phase, s))
-                .chain(commit.iter().flat_map(|c| c.steps.iter().map(move |s| (c, s))))
-            {
-                any = true;
-                if !self.up_to_date(phase, step).await? {
-                    return Ok(false);
+            for part in std::iter::once(phase).chain(commit.as_ref()) {
+                for step in &part.steps {
+                    any = true;
+                    if !self.up_to_date(part, step).await? {
+                        return Ok(false);
+                    }
                 }
             }
         }

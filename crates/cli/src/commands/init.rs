@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use pcbflow_checkpoint::git::InitError;
 use pcbflow_checkpoint::scaffold::{self, Found, ScaffoldError};
 use pcbflow_checkpoint::workspace::Workspace;
 use pcbflow_core::ids::BoardName;
@@ -10,7 +12,8 @@ use pcbflow_store::Mode;
 
 use crate::App;
 use crate::args::InitArgs;
-use crate::compose::{self, Site, current_dir};
+use crate::cancel::Stop;
+use crate::compose::{self, NoProgress, Site, block_on, current_dir};
 use crate::envelope::Answer;
 use crate::error::{CommandError, Kind, chain};
 
@@ -44,13 +47,13 @@ pub fn init(app: &App, args: &InitArgs) -> Result<Answer, CommandError> {
             .hint(format!("'pcbflow run {name}' runs it; 'pcbflow init OTHER-NAME --from ...' makes another")));
     }
     let mut lines = Vec::new();
-    if !args.no_git && make_repository(&root)? {
-        lines.push("made a git repository for the workspace".to_owned());
-    }
     for file in scaffold::workspace_files(&root)? {
         lines.push(format!("wrote {}", shown(&root, &file)));
     }
     let site = Site::at(Workspace::at(&root)?)?;
+    if !args.no_git && make_repository(&site)? {
+        lines.push("made a git repository for the workspace".to_owned());
+    }
     let manifest = write_manifest(&root, &name, found.as_ref())?;
     lines.push(format!("wrote {}", shown(&root, &manifest)));
     // The manifest that was just written must be valid: a scaffold with a fault is our bug.
@@ -60,7 +63,7 @@ pub fn init(app: &App, args: &InitArgs) -> Result<Answer, CommandError> {
         Some(found) => records(&site, found),
         None => BTreeMap::new(),
     };
-    let anchor = || pcbflow_checkpoint::git::anchor_fact(&board.dir, &board.name);
+    let anchor = || site.adopted(&board);
     compose::ensure_stream(opened.ledger.as_ref(), &name, records, anchor)?;
     lines.push(match &found {
         Some(found) => format!(
@@ -97,11 +100,16 @@ fn place(app: &App) -> Result<PathBuf, CommandError> {
         .map_err(|e| CommandError::new(Kind::Config, format!("{}: {e}", dir.display())))
 }
 
-fn make_repository(root: &Path) -> Result<bool, CommandError> {
-    pcbflow_checkpoint::git::init_repository(root).map_err(|e| {
-        CommandError::new(Kind::ToolMissing, e)
-            .hint("install git, or say --no-git; phases are then not committed")
-    })
+/// Makes a git repository for the workspace unless it lies in one. True when one was made.
+fn make_repository(site: &Site) -> Result<bool, CommandError> {
+    let services = site.services(&Stop::default(), Arc::new(NoProgress));
+    let root = &site.workspace.root;
+    match block_on(pcbflow_checkpoint::git::init_repository(&services, "init", root))? {
+        Ok(_) => Ok(true),
+        Err(InitError::Exists { .. }) => Ok(false),
+        Err(e) => Err(CommandError::new(Kind::ToolMissing, chain(&e))
+            .hint("install git, or say --no-git; phases are then not committed")),
+    }
 }
 
 fn write_manifest(
@@ -121,13 +129,11 @@ fn write_manifest(
     Ok(path)
 }
 
-/// The rule set as it is now, so that it can stand in when it is lost later.
+/// The rule set as it is now, so that it can stand in when it is lost later. Without one the
+/// first check takes it; nothing is lost by going on.
 fn records(site: &Site, found: &Found) -> BTreeMap<String, String> {
-    let Some(board) = &found.board else { return BTreeMap::new() };
-    pcbflow_kicad::record_ruleset(&found.root, board, &site.blobs()).unwrap_or_else(|e| {
-        // Without a rule set on record the first check takes one; nothing is lost by going on.
-        tracing::warn!("the rule set was not recorded: {e}");
-        BTreeMap::new()
+    found.board.as_ref().map_or_else(BTreeMap::new, |board| {
+        pcbflow_kicad::record_ruleset(&found.root, Path::new(board), &site.blobs())
     })
 }
 

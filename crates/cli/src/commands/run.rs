@@ -168,7 +168,7 @@ pub fn drive_boards(
     }
     let ledger: Arc<dyn Ledger> = opened.ledger.clone();
     for board in &boards {
-        let anchor = || pcbflow_checkpoint::git::anchor_fact(&board.dir, &board.name);
+        let anchor = || site.adopted(board);
         compose::ensure_stream(ledger.as_ref(), &board.name, BTreeMap::new(), anchor)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()

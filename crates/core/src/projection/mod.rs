@@ -6,6 +6,8 @@ mod step;
 mod step_fold;
 pub mod tables;
 
+pub use tables::fact_name;
+
 pub use board::{
     AskState, BOARD_PROJECTION, BOARD_PROJECTION_VERSION, BoardState, PhaseState, RunState,
 };
