@@ -19,6 +19,9 @@ use crate::closure;
 /// How long after its deadline a subsystem may still answer before it is cut off, in
 /// milliseconds. Children end within one second; reports are then still read.
 const GRACE_MS: u64 = 15_000;
+/// How long after the wish to stop a subsystem may still answer before it is cut off, in
+/// milliseconds.
+const STOP_GRACE_MS: u64 = 15_000;
 /// Longest time for a probe or read-back, in milliseconds.
 const PROBE_MS_MAX: u64 = 600_000;
 /// Longest time for an action of a rung, in milliseconds.
@@ -96,7 +99,7 @@ impl Job {
     /// Takes the closure and its digest.
     pub async fn look(self) -> Done {
         let key = self.key.clone();
-        let result = match within(CLOSURE_MS_MAX, self.closure()).await {
+        let result = match self.within(CLOSURE_MS_MAX, self.closure()).await {
             Some(Ok((digest, _))) => Ok(digest),
             Some(Err(evidence)) => Err(evidence),
             None => Err(Box::new(self.late("listing the step's inputs", CLOSURE_MS_MAX))),
@@ -144,18 +147,19 @@ impl Job {
     pub async fn attempt(self) -> Done {
         let key = self.key.clone();
         let started = self.services.clock.now();
-        let closure = match within(CLOSURE_MS_MAX, self.closure()).await {
+        let closure = match self.within(CLOSURE_MS_MAX, self.closure()).await {
             Some(Ok((digest, _))) => digest,
             // The attempt itself will say what is wrong with its inputs.
             Some(Err(_)) | None => Digest::ZERO,
         };
         let limit = self.context.deadline_ms.saturating_add(GRACE_MS);
-        let made = within(limit, self.subsystem.run(&self.context, &self.services)).await;
+        let made = self.within(limit, self.subsystem.run(&self.context, &self.services)).await;
         let observation = made.unwrap_or_else(|| {
             let mut late = Observation::of(StepResult::Failed(
                 self.late("the step did not come back", self.context.deadline_ms),
             ));
-            late.ended = Ended::DeadlinePassed;
+            let stopped = self.services.cancel.is_cancelled();
+            late.ended = if stopped { Ended::Stopped } else { Ended::DeadlinePassed };
             late
         });
         let took = self.services.clock.now().ms_since(started);
@@ -164,8 +168,8 @@ impl Job {
 
     /// Reads back whether the effect is there.
     pub async fn read_back(self) -> Done {
-        let found =
-            within(PROBE_MS_MAX, self.subsystem.read_back(&self.context, &self.services)).await;
+        let work = self.subsystem.read_back(&self.context, &self.services);
+        let found = self.within(PROBE_MS_MAX, work).await;
         let found = found.unwrap_or(ReadBack::Unclear);
         Done { key: self.key, outcome: Outcome::ReadBack(found) }
     }
@@ -173,7 +177,8 @@ impl Job {
     /// Carries out the action of a rung.
     pub async fn recover(self, class: String, rung: String) -> Done {
         let work = self.subsystem.recover(&self.context, &self.services, &class, &rung);
-        let recovery = within(ACTION_MS_MAX, work)
+        let recovery = self
+            .within(ACTION_MS_MAX, work)
             .await
             .unwrap_or_else(|| Recovery::failed("the action did not come back in time"));
         Done { key: self.key, outcome: Outcome::Acted(rung, Box::new(recovery)) }
@@ -201,14 +206,24 @@ impl Job {
     }
 
     async fn probed(&self, probe: &str) -> CheckResult {
-        within(PROBE_MS_MAX, self.subsystem.probe(&self.context, &self.services, probe))
+        self.within(PROBE_MS_MAX, self.subsystem.probe(&self.context, &self.services, probe))
             .await
             .unwrap_or_else(|| CheckResult::could_not_run(probe, "the probe did not come back"))
     }
-}
 
-async fn within<T>(ms: u64, work: impl Future<Output = T>) -> Option<T> {
-    tokio::time::timeout(Duration::from_millis(ms), work).await.ok()
+    /// What the work brings within its time; nothing when it is late, or when somebody wants to
+    /// stop and it does not come to an end.
+    async fn within<T>(&self, ms: u64, work: impl Future<Output = T>) -> Option<T> {
+        let stopped = async {
+            self.services.cancel.cancelled().await;
+            tokio::time::sleep(Duration::from_millis(STOP_GRACE_MS)).await;
+        };
+        tokio::select! {
+            biased;
+            done = tokio::time::timeout(Duration::from_millis(ms), work) => done.ok(),
+            () = stopped => None,
+        }
+    }
 }
 
 /// Files that an `inputs:` entry names: the file itself, or all files whose name fits the last

@@ -206,7 +206,7 @@ impl Journal {
     /// Appends `events`, which begin with what waits. False when the stream had moved on: then
     /// the others' events are folded in and the waiting ones stand on top again.
     async fn append_waiting(&mut self, events: Vec<NewEvent>) -> Result<bool, EngineError> {
-        let expect = self.head.map_or(Expect::Any, Expect::At);
+        let expect = self.head.map_or(Expect::Empty, Expect::At);
         let (ledger, stream) = (Arc::clone(&self.ledger), self.stream.clone());
         let result = blocking(move || ledger.append(&stream, expect, &events)).await;
         match result {

@@ -1,5 +1,7 @@
 //! Which steps of a manifest may run now. Pure.
 
+use std::collections::BTreeMap;
+
 use pcbflow_core::ids::{PhaseId, StepId, StepKey};
 use pcbflow_core::manifest::{PhaseDef, StepDef};
 use pcbflow_core::projection::{BoardState, StepState};
@@ -28,18 +30,28 @@ pub fn needs_met(phase: &PhaseDef, step: &StepDef, state: &BoardState) -> bool {
     })
 }
 
-/// A need of the step that is decided and does not let it go on, if there is one: the step then
-/// can't run in this run.
+/// Steps that can't run as things stand, each with the need that holds it: one that is decided
+/// and does not let it go on, or is held itself. Steps that are decided themselves are left out.
 #[must_use]
-pub fn blocked_by<'a>(
-    phase: &PhaseDef,
-    step: &'a StepDef,
-    state: &BoardState,
-    blocked: &[StepKey],
-) -> Option<&'a StepId> {
-    step.needs.iter().find(|need| {
-        let key = key(&phase.id, need);
-        blocked.contains(&key)
-            || state.steps.get(&key).and_then(StepState::gate).is_some_and(|g| !g.advances())
-    })
+pub fn blocked(phase: &PhaseDef, state: &BoardState) -> BTreeMap<StepId, StepId> {
+    let gate = |id: &StepId| state.steps.get(&key(&phase.id, id)).and_then(StepState::gate);
+    let mut held: BTreeMap<StepId, StepId> = BTreeMap::new();
+    if !phase.steps.iter().any(|s| gate(&s.id).is_some_and(|g| !g.advances())) {
+        return held;
+    }
+    // Each round but the last one adds a step.
+    for _ in 0..=phase.steps.len() {
+        let before = held.len();
+        for step in phase.steps.iter().filter(|s| gate(&s.id).is_none()) {
+            let holds =
+                |n: &&StepId| held.contains_key(*n) || gate(n).is_some_and(|g| !g.advances());
+            if let Some(need) = step.needs.iter().find(holds).cloned() {
+                held.entry(step.id.clone()).or_insert(need);
+            }
+        }
+        if held.len() == before {
+            break;
+        }
+    }
+    held
 }

@@ -1,25 +1,22 @@
 //! One run of one board, from the claim to the stop.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pcbflow_core::check::{Counts, Gate, PhaseVerdict};
-use pcbflow_core::event::{CatchLayer, Ended, Fact, StopCause, Words};
-use pcbflow_core::evidence::{Evidence, Signal, Source, codes};
-use pcbflow_core::exit::{Exit, Verdict};
-use pcbflow_core::ids::{Digest, StepId, StepKey};
+use pcbflow_core::check::Counts;
+use pcbflow_core::event::{Fact, StopCause, Words};
+use pcbflow_core::ids::{Seq, StepId, StepKey};
 use pcbflow_core::manifest::{COMMIT_STEP, CheckSpec, PhaseDef, StepDef};
-use pcbflow_core::projection::{BoardState, PhaseState, RunState, Stage};
-use tokio::sync::Mutex;
+use pcbflow_core::ports::Clock;
+use pcbflow_core::projection::{BoardState, PhaseState, RunState};
 
-use crate::act::Outcome;
 use crate::claim::Claim;
-use crate::closure;
 use crate::dispatcher::Dispatcher;
 use crate::journal::Journal;
 use crate::plan;
-use crate::setup::{BoardSetup, EngineError, Parts, RunOptions, RunReport, StepReport};
+use crate::setup::{BoardSetup, EngineError, Parts, RunOptions, RunReport};
 use crate::status;
 
 /// How often the claim's heartbeat is written, in milliseconds.
@@ -43,34 +40,24 @@ pub async fn run_board(
     {
         return Err(EngineError::NoPhase(to.clone()));
     }
-    let now = parts.services.clock.now();
-    let claim = Claim::take(&setup.state_dir, setup.board(), &parts.owner, now)?;
-    let beat = heartbeat(claim, Arc::clone(&parts.services.clock));
-    let result = claimed(parts, setup, options).await;
-    // The task owns the claim; it is released when the task is gone.
-    beat.abort();
-    match beat.await {
-        Ok(()) => {}
-        Err(e) if e.is_cancelled() => {}
-        Err(e) => tracing::warn!("the heartbeat of the claim ended early: {e}"),
+    let clock = Arc::clone(&parts.services.clock);
+    let claim = Claim::take(&setup.state_dir, setup.board(), &parts.owner, clock.now())?;
+    // The claim lives in this future and goes with it, also when the future is dropped half way.
+    tokio::select! {
+        biased;
+        result = claimed(parts, setup, options) => result,
+        never = heartbeat(claim, clock.as_ref()) => match never {},
     }
-    result
 }
 
-fn heartbeat(
-    claim: Claim,
-    clock: Arc<dyn pcbflow_core::ports::Clock>,
-) -> tokio::task::JoinHandle<()> {
-    tokio::spawn(async move {
-        let claim = Mutex::new(claim);
-        // Ends with the run, which aborts this task.
-        loop {
-            tokio::time::sleep(Duration::from_millis(HEARTBEAT_MS)).await;
-            if let Err(e) = claim.lock().await.beat(clock.now()) {
-                tracing::warn!("{e}");
-            }
+async fn heartbeat(mut claim: Claim, clock: &dyn Clock) -> Infallible {
+    // Ends with the run, which drops this future.
+    loop {
+        tokio::time::sleep(Duration::from_millis(HEARTBEAT_MS)).await;
+        if let Err(e) = claim.beat(clock.now()) {
+            tracing::warn!("{e}");
         }
-    })
+    }
 }
 
 async fn claimed(
@@ -99,23 +86,20 @@ async fn claimed(
         options: &options,
         resumed_at: None,
         settled: Vec::new(),
+        notes: BTreeMap::new(),
     };
+    run.note_clock();
     run.dispatcher.journal.set_run(options.run.clone());
     if going_on.is_none() && !options.force && !options.checks_only && run.nothing_to_do().await? {
         return Ok(run.report(StopCause::NothingToDo, None));
     }
-    match going_on {
-        Some(_) => run.resume().await?,
+    match &going_on {
+        Some(before) => run.resume(before).await?,
         None => run.start().await?,
     }
-    let cause = run.phases().await;
-    let cause = match cause {
-        Ok(cause) => cause,
-        Err(e) => {
-            // Nothing can be recorded any more; the next start finds the open run.
-            return Err(e);
-        }
-    };
+    run.clear_scratch().await;
+    // On an error nothing can be recorded any more; the next start finds the open run.
+    let cause = run.phases().await?;
     run.stop(&cause).await?;
     Ok(run.report(cause, Some(options.run.clone())))
 }
@@ -165,23 +149,24 @@ fn phases(setup: &BoardSetup, options: &RunOptions, parts: &Parts) -> Vec<PhaseD
     list
 }
 
-struct Run<'a> {
-    dispatcher: Dispatcher<'a>,
-    setup: &'a BoardSetup,
-    parts: &'a Parts,
-    phases: &'a [PhaseDef],
-    options: &'a RunOptions,
-    resumed_at: Option<StepKey>,
-    settled: Vec<StepKey>,
+pub(crate) struct Run<'a> {
+    pub dispatcher: Dispatcher<'a>,
+    pub setup: &'a BoardSetup,
+    pub parts: &'a Parts,
+    pub phases: &'a [PhaseDef],
+    pub options: &'a RunOptions,
+    pub resumed_at: Option<StepKey>,
+    pub settled: Vec<StepKey>,
+    pub notes: BTreeMap<String, String>,
 }
 
 impl Run<'_> {
-    fn state(&self) -> &BoardState {
+    pub fn state(&self) -> &BoardState {
         self.dispatcher.journal.state()
     }
 
     /// The commit step of a phase as a phase of its own.
-    fn commit_phase(&self, phase: &PhaseDef) -> Option<PhaseDef> {
+    pub fn commit_phase(&self, phase: &PhaseDef) -> Option<PhaseDef> {
         let uses = self.options.commit_kind.clone().filter(|_| !self.options.checks_only)?;
         let id = StepId::new(COMMIT_STEP).ok()?;
         let step = StepDef {
@@ -200,121 +185,12 @@ impl Run<'_> {
         Some(PhaseDef { id: phase.id.clone(), steps: vec![step] })
     }
 
-    /// Whether every phase is done and every step of it up to date. Appends nothing.
-    async fn nothing_to_do(&mut self) -> Result<bool, EngineError> {
-        let phases = self.phases;
-        let mut any = false;
-        for phase in phases.iter().filter(|p| !p.steps.is_empty()) {
-            if !self.state().phases.get(&phase.id).is_some_and(PhaseState::is_done) {
-                return Ok(false);
-            }
-            let commit = self.commit_phase(phase);
-            for part in std::iter::once(phase).chain(commit.as_ref()) {
-                for step in &part.steps {
-                    any = true;
-                    if !self.up_to_date(part, step).await? {
-                        return Ok(false);
-                    }
-                }
-            }
-        }
-        Ok(any)
-    }
-
-    async fn up_to_date(&mut self, phase: &PhaseDef, step: &StepDef) -> Result<bool, EngineError> {
-        let key = plan::key(&phase.id, &step.id);
-        let Some(pass) = self.state().steps.get(&key).and_then(|s| s.pass.clone()) else {
-            return Ok(false);
-        };
-        if pass.definition != step.digest() {
-            return Ok(false);
-        }
-        let job = self.dispatcher.job(phase, step, &key)?;
-        let Outcome::Looked(Ok(now)) = job.look().await.outcome else { return Ok(false) };
-        let hold = closure::outputs_hold(
-            &pass.outputs,
-            &self.setup.board_dir,
-            self.parts.services.digests.as_ref(),
-        );
-        Ok(closure::same_inputs(&pass, step.digest(), now) && hold.unwrap_or(false))
-    }
-
-    async fn policy_blob(&self) -> Result<Digest, EngineError> {
-        let text = self.parts.policy.describe();
-        let blobs = Arc::clone(&self.parts.services.blobs);
-        let stored =
-            crate::journal::blocking(move || blobs.put("policy.txt", text.as_bytes())).await?;
-        tracing::debug!("policy {} stored", stored.digest);
-        Ok(self.dispatcher.journal.policy_digest())
-    }
-
-    async fn start(&mut self) -> Result<(), EngineError> {
-        let policy = self.policy_blob().await?;
-        let fact = Fact::RunStarted {
-            seed: self.options.seed,
-            policy,
-            owner: self.parts.owner.clone(),
-            checks_only: self.options.checks_only,
-        };
-        let journal = &mut self.dispatcher.journal;
-        let event = journal.event(journal.scope(None), fact, Words::default());
-        journal.put(vec![event], true).await
-    }
-
-    /// Goes on with a run: ends what is left of its processes, closes open intents as cut short
-    /// and lets their ladder settle what landed.
-    async fn resume(&mut self) -> Result<(), EngineError> {
-        let policy = self.policy_blob().await?;
-        let open: Vec<(StepKey, String, u64)> = self
-            .state()
-            .open_intents()
-            .map(|(k, s)| (k.clone(), s.last_tag.clone(), s.attempts.into()))
-            .collect();
-        let fact = Fact::RunResumed { policy, owner: self.parts.owner.clone() };
-        let journal = &mut self.dispatcher.journal;
-        let mut events = vec![journal.event(journal.scope(None), fact, Words::default())];
-        for (key, tag, attempts) in &open {
-            self.parts.host.end_leftovers(tag).await;
-            let mut scope = self.dispatcher.journal.scope(Some(key));
-            scope.attempt = self.state().steps.get(key).map(|s| s.last_attempt);
-            let cut = Fact::AttemptFinished {
-                ended: Ended::CutShort,
-                exit: None,
-                signal: None,
-                took_ms: 0,
-                tool: String::new(),
-                closure: Digest::ZERO,
-                outputs: Vec::new(),
-                blobs: Vec::new(),
-                records: BTreeMap::new(),
-            };
-            let words = Words::say("the process that made this attempt is gone");
-            events.push(self.dispatcher.journal.event(scope, cut, words));
-            let mut evidence = Evidence::new("engine/resume", "pcbflow");
-            evidence.push(Signal::new(Source::Own, codes::INTENT_WITHOUT_RESULT).text(tag));
-            evidence.push(Signal::new(Source::Own, "owner_gone"));
-            // Each cut is a failure of its own: being cut twice uses up no ladder.
-            evidence.test_ids.push(format!("{tag} {attempts}"));
-            events.extend(self.dispatcher.diagnosed(key, &evidence, CatchLayer::Resume));
-            self.settled.push(key.clone());
-        }
-        self.dispatcher.journal.put(events, true).await?;
-        self.resumed_at = self.settled.first().cloned().or_else(|| self.first_undone());
-        Ok(())
-    }
-
-    fn first_undone(&self) -> Option<StepKey> {
-        self.phases.iter().flat_map(plan::keys).find(|key| {
-            !self.state().steps.get(key).is_some_and(|s| matches!(s.stage, Stage::Done { .. }))
-        })
-    }
-
     async fn phases(&mut self) -> Result<StopCause, EngineError> {
         let phases = self.phases;
         for phase in phases.iter().filter(|p| !p.steps.is_empty()) {
             self.dispatcher.run_steps(phase).await?;
             if self.parts.services.cancel.is_cancelled() {
-                return Ok(StopCause::Interrupted);
+                return Ok(self.parts.host.stop_cause());
             }
             if self.options.checks_only {
                 continue;
@@ -326,7 +202,7 @@ impl Run<'_> {
             if let Some(commit) = self.commit_phase(phase) {
                 self.dispatcher.run_steps(&commit).await?;
                 if self.parts.services.cancel.is_cancelled() {
-                    return Ok(StopCause::Interrupted);
+                    return Ok(self.parts.host.stop_cause());
                 }
                 if !self.state().phases.get(&phase.id).is_some_and(PhaseState::is_done) {
                     break;
@@ -347,19 +223,10 @@ impl Run<'_> {
                 counts = counts.plus(Counts::of(f));
             }
         }
-        let known = self.state().phases.get(&phase.id).cloned().unwrap_or_default();
-        let ran = keys.iter().any(|k| {
-            self.state()
-                .steps
-                .get(k)
-                .and_then(|s| s.pass.as_ref())
-                .is_none_or(|p| known.verdict.is_none_or(|(_, seq)| p.seq > seq))
-        });
-        let same = known.verdict.is_some_and(|(v, _)| v == verdict);
-        if !same
-            || ran
-            || (verdict.advances() && known.commit.is_none() && known.last_commit.is_none())
-        {
+        let given = self.state().phases.get(&phase.id).and_then(|p| p.verdict);
+        let ran = keys.iter().filter_map(|k| self.judged_at(k)).max();
+        // The same verdict is given again only after a step was judged again.
+        if given.is_none_or(|(v, seq)| v != verdict || ran > Some(seq)) {
             let mut scope = self.dispatcher.journal.scope(None);
             scope.phase = Some(phase.id.clone());
             let fact = Fact::PhaseVerdictGiven { verdict, counts };
@@ -369,60 +236,21 @@ impl Run<'_> {
         Ok(verdict.advances())
     }
 
+    /// Position of the newest event by which a step was judged.
+    fn judged_at(&self, key: &StepKey) -> Option<Seq> {
+        let step = self.state().steps.get(key)?;
+        let pass = step.pass.as_ref().map(|p| p.seq);
+        let failure = step.failure.as_ref().map(|f| f.seq);
+        let ask = self.state().asks.iter().filter(|a| a.step.as_ref() == Some(key));
+        pass.max(failure).max(step.last_check).max(ask.map(|a| a.seq).max())
+    }
+
     async fn anchor(&mut self) -> Result<(), EngineError> {
         let Some(head) = self.dispatcher.journal.head() else { return Ok(()) };
         let journal = &mut self.dispatcher.journal;
         let fact = Fact::AnchorWritten { seq: head.seq, hash: head.hash };
         let event = journal.event(journal.scope(None), fact, Words::default());
         journal.put(vec![event], false).await
-    }
-
-    /// Why the run stops now, from the gates of everything that was asked for.
-    fn cause(&self) -> StopCause {
-        match self.verdict().0 {
-            Verdict::Pass => StopCause::Finished,
-            Verdict::Findings => StopCause::Findings,
-            Verdict::Unverified => StopCause::Unverified,
-            Verdict::NeedsPerson => StopCause::NeedsPerson,
-            Verdict::Failed => StopCause::TryLater,
-            Verdict::Stopped => StopCause::Interrupted,
-        }
-    }
-
-    /// The verdict, and whether it is conditional.
-    fn verdict(&self) -> (Verdict, bool) {
-        let mut verdict = Verdict::Pass;
-        let mut conditional = false;
-        let mut any = false;
-        for phase in self.phases.iter().filter(|p| !p.steps.is_empty()) {
-            let commit = self.commit_phase(phase);
-            let keys = plan::keys(phase).into_iter().chain(commit.iter().flat_map(plan::keys));
-            for key in keys {
-                any = true;
-                let step = self.state().steps.get(&key);
-                let asks = self.state().open_asks().any(|a| a.step.as_ref() == Some(&key));
-                let of_step = match step.map(|s| &s.stage) {
-                    _ if asks => Verdict::NeedsPerson,
-                    Some(Stage::Done { gate }) => {
-                        conditional |= *gate == Gate::Warn;
-                        Verdict::Pass
-                    }
-                    Some(Stage::Held { gate: Gate::Fail }) => Verdict::Findings,
-                    Some(Stage::Held { .. }) => Verdict::Unverified,
-                    Some(Stage::Escalated { try_later: true }) => Verdict::Failed,
-                    Some(Stage::Escalated { .. }) => Verdict::NeedsPerson,
-                    // Not reached because something before it holds: that one decides.
-                    _ if verdict != Verdict::Pass => Verdict::Pass,
-                    _ => Verdict::Unverified,
-                };
-                verdict = verdict.worse(of_step);
-            }
-        }
-        // A run that looked at nothing has verified nothing.
-        if !any {
-            verdict = Verdict::Unverified;
-        }
-        (verdict, conditional && verdict == Verdict::Pass)
     }
 
     async fn stop(&mut self, cause: &StopCause) -> Result<(), EngineError> {
@@ -442,85 +270,5 @@ impl Run<'_> {
         journal.put(vec![event], true).await?;
         journal.store_fold().await;
         Ok(())
-    }
-
-    fn report(&self, cause: StopCause, run: Option<pcbflow_core::ids::RunId>) -> RunReport {
-        let (mut verdict, conditional) = self.verdict();
-        let nothing = cause == StopCause::NothingToDo;
-        if nothing {
-            verdict = Verdict::Pass;
-        }
-        if matches!(cause, StopCause::Interrupted | StopCause::Terminated) {
-            verdict = Verdict::Stopped;
-        }
-        let conditional = if nothing { self.last_conditional() } else { conditional };
-        RunReport {
-            board: self.setup.board().clone(),
-            run,
-            verdict,
-            conditional,
-            exit: if nothing { Exit::Done } else { verdict.exit() },
-            cause,
-            steps: self.step_reports(nothing),
-            phases: self.phase_reports(),
-            asks: self.state().open_asks().cloned().collect(),
-            resumed_at: self.resumed_at.clone(),
-            settled: self.settled.clone(),
-            head: self.dispatcher.journal.head(),
-            notes: BTreeMap::new(),
-        }
-    }
-
-    fn last_conditional(&self) -> bool {
-        self.phases.iter().any(|p| {
-            self.state()
-                .phases
-                .get(&p.id)
-                .and_then(|s| s.verdict)
-                .is_some_and(|(v, _)| v == PhaseVerdict::Conditional)
-        })
-    }
-
-    fn phase_reports(&self) -> Vec<(pcbflow_core::ids::PhaseId, PhaseVerdict, Option<String>)> {
-        self.phases
-            .iter()
-            .filter_map(|p| {
-                let known = self.state().phases.get(&p.id)?;
-                Some((p.id.clone(), known.verdict?.0, known.commit.clone()))
-            })
-            .collect()
-    }
-
-    fn step_reports(&self, nothing: bool) -> Vec<StepReport> {
-        let mut list = Vec::new();
-        for phase in self.phases.iter().filter(|p| !p.steps.is_empty()) {
-            let commit = self.commit_phase(phase);
-            let keys = plan::keys(phase).into_iter().chain(commit.iter().flat_map(plan::keys));
-            for key in keys {
-                let step = self.state().steps.get(&key).cloned().unwrap_or_default();
-                let findings = self.dispatcher.findings.get(&key).cloned().unwrap_or_default();
-                let skipped = nothing
-                    || step
-                        .pass
-                        .as_ref()
-                        .is_some_and(|p| p.run.as_ref() != Some(&self.options.run))
-                        && matches!(step.stage, Stage::Done { .. });
-                let class = step.failure.as_ref().map(|f| f.class.to_string());
-                let recovered = match (&step.healed, class) {
-                    (Some((rung, _)), Some(class)) => Some((class, rung.clone())),
-                    _ => None,
-                };
-                list.push(StepReport {
-                    gate: if nothing { step.pass.as_ref().map(|p| p.gate) } else { step.gate() },
-                    skipped,
-                    recovered,
-                    counts: Counts::of(&findings),
-                    findings,
-                    reason: self.dispatcher.reasons.get(&key).cloned().unwrap_or_default(),
-                    key,
-                });
-            }
-        }
-        list
     }
 }

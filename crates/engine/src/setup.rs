@@ -54,6 +54,11 @@ pub trait Host: Send + Sync {
         setup: &BoardSetup,
         status: &serde_json::Value,
     ) -> Result<(), String>;
+    /// Who wanted to stop, once the wish is there: [`StopCause::Interrupted`] for Ctrl-C,
+    /// [`StopCause::Terminated`] for a termination signal.
+    fn stop_cause(&self) -> StopCause {
+        StopCause::Interrupted
+    }
 }
 
 /// The parts that a run uses.
