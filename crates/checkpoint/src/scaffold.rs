@@ -13,7 +13,8 @@ use crate::workspace::{PROJECTS_DIR, SETTINGS_NAME, STATE_DIR};
 /// Lines that a workspace needs in its `.gitignore`.
 pub const IGNORED: [&str; 2] = [".pcbflow/", ".logs/"];
 /// Everything that `kicad/export` is asked for.
-const EXPORTS: [&str; 6] = ["gerbers", "drill", "position", "bom", "pdf", "step"];
+const EXPORTS: [&str; 9] =
+    ["gerbers", "drill", "position", "bom", "pdf", "svg", "step", "ipc2581", "odb"];
 /// Longest board name made of a file name, in bytes.
 const SLUG_BYTES_MAX: usize = 60;
 

@@ -4,7 +4,7 @@
 //! lost; hooks run and see that index. The person's own index is locked meanwhile, and gets the
 //! committed entries afterwards.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pcbflow_core::check::CheckResult;
 use pcbflow_core::event::OutputRef;
@@ -77,17 +77,17 @@ pub enum Stop {
     Unverified(CheckResult),
 }
 
-fn failed(evidence: Evidence) -> Stop {
+pub(super) fn failed(evidence: Evidence) -> Stop {
     Stop::Failed(Box::new(evidence))
 }
 
-fn of_signal(signal: Signal) -> Stop {
+pub(super) fn of_signal(signal: Signal) -> Stop {
     let mut evidence = Evidence::new(KIND_COMMIT, "git");
     evidence.push(signal);
     failed(evidence)
 }
 
-fn unverified(reason: &str) -> Stop {
+pub(super) fn unverified(reason: &str) -> Stop {
     Stop::Unverified(CheckResult::could_not_run("outputs as checked", reason))
 }
 
@@ -114,18 +114,18 @@ pub fn wanted(context: &StepContext) -> Wanted {
 }
 
 /// A file of the commit: its path from the top of the working folder, and its mode.
-struct Entry {
-    path: String,
-    mode: &'static str,
+pub(super) struct Entry {
+    pub(super) path: String,
+    pub(super) mode: &'static str,
 }
 
 /// A commit under way.
-struct Work<'a> {
-    wanted: &'a Wanted,
+pub(super) struct Work<'a> {
+    pub(super) wanted: &'a Wanted,
     services: &'a Services,
-    repo: Repo,
-    git: Git<'a>,
-    head: Option<Head>,
+    pub(super) repo: Repo,
+    pub(super) git: Git<'a>,
+    pub(super) head: Option<Head>,
     notes: Vec<String>,
 }
 
@@ -326,7 +326,7 @@ impl Work<'_> {
         }
     }
 
-    fn paths(&self) -> Result<Vec<String>, Stop> {
+    pub(super) fn paths(&self) -> Result<Vec<String>, Stop> {
         let outputs = self.wanted.outputs.iter().map(|o| o.path.as_str());
         let mut paths: Vec<String> =
             outputs.chain([MANIFEST_NAME]).map(|p| self.below_top(p)).collect::<Result<_, _>>()?;
@@ -338,20 +338,6 @@ impl Work<'_> {
     fn output_entries(&self, mode: &'static str) -> Result<Vec<Entry>, Stop> {
         let outputs = self.wanted.outputs.iter();
         outputs.map(|o| Ok(Entry { path: self.below_top(&o.path)?, mode })).collect()
-    }
-
-    /// All files of the commit, with the modes that they should have.
-    async fn entries(&self) -> Result<Vec<Entry>, Stop> {
-        let out = self.git.run(&["config", "--type=bool", "--get", "core.fileMode"]).await;
-        let modes = out.word() != "false";
-        let paths = self.paths()?;
-        Ok(paths
-            .into_iter()
-            .map(|path| {
-                let executable = modes && is_executable(&self.repo.top.join(&path));
-                Entry { path, mode: if executable { "100755" } else { "100644" } }
-            })
-            .collect())
     }
 
     /// Takes the lock, after a commit of pcbflow's own that is under way.
@@ -380,63 +366,6 @@ impl Work<'_> {
         Err(failed(evidence))
     }
 
-    /// Ids of the files as git would store them, filters included. With `store`, they are stored.
-    async fn objects(&self, entries: &[Entry], store: bool) -> Result<Vec<String>, Stop> {
-        let list: Vec<String> = entries.iter().map(|e| unquoted(&e.path)).collect();
-        let mut args = vec!["hash-object", "--stdin-paths"];
-        if store {
-            args.insert(1, "-w");
-        }
-        let out = self.git.feed(&args, Some(lines(&list))).await;
-        let ids: Vec<String> = out.stdout.lines().map(str::to_owned).collect();
-        if out.ok() && ids.len() == entries.len() && ids.iter().all(|i| is_id(i)) {
-            return Ok(ids);
-        }
-        Err(failed(facts::why(&self.git, &self.repo, KIND_COMMIT, &out).await))
-    }
-
-    /// Ids that a commit holds at the paths; empty where it has nothing.
-    async fn ids_in(&self, commit: &str, entries: &[Entry]) -> Result<Vec<String>, Stop> {
-        let list: Vec<String> = entries.iter().map(|e| format!("{commit}:{}", e.path)).collect();
-        let args = ["cat-file", "--batch-check=%(objectname)"];
-        let out = self.git.feed(&args, Some(lines(&list))).await;
-        let ids: Vec<String> = out
-            .stdout
-            .lines()
-            .map(|l| if is_id(l) { l.to_owned() } else { String::new() })
-            .collect();
-        if out.ok() && ids.len() == entries.len() {
-            return Ok(ids);
-        }
-        Err(failed(facts::why(&self.git, &self.repo, KIND_COMMIT, &out).await))
-    }
-
-    async fn same_as_head(&self, entries: &[Entry], ids: &[String]) -> Result<bool, Stop> {
-        match self.head.as_ref().and_then(|h| h.commit.as_deref()) {
-            Some(head) => Ok(self.ids_in(head, entries).await? == ids),
-            None => Ok(false),
-        }
-    }
-
-    /// Whether the head has something at every path.
-    async fn head_has(&self, entries: &[Entry]) -> Result<bool, Stop> {
-        match self.head.as_ref().and_then(|h| h.commit.as_deref()) {
-            Some(head) => Ok(self.ids_in(head, entries).await?.iter().all(|id| !id.is_empty())),
-            None => Ok(false),
-        }
-    }
-
-    /// The newest commit that touched the paths.
-    async fn existing(&self, entries: &[Entry]) -> Result<String, Stop> {
-        let mut args = vec!["--literal-pathspecs", "log", "-1", "--format=%H", "HEAD", "--"];
-        args.extend(entries.iter().map(|e| e.path.as_str()));
-        let out = self.git.run(&args).await;
-        match out.word() {
-            id if out.ok() && is_id(id) => Ok(id.to_owned()),
-            _ => Err(failed(facts::why(&self.git, &self.repo, KIND_COMMIT, &out).await)),
-        }
-    }
-
     /// Makes the commit through a private index that starts at the head.
     async fn make(&mut self, entries: &[Entry], ids: &[String]) -> Result<String, Stop> {
         let index = self.wanted.scratch.join("commit-index");
@@ -446,7 +375,7 @@ impl Work<'_> {
         let lent = std::fs::copy(self.repo.git_dir.join("index"), &index).is_ok();
         let head = self.head.as_ref().and_then(|h| h.commit.clone());
         let out = match &head {
-            Some(head) if lent => git.run(&["read-tree", "-m", head]).await,
+            Some(head) if lent => git.run(&["read-tree", "-m", "-i", head]).await,
             Some(head) => git.run(&["read-tree", head]).await,
             None => git.run(&["read-tree", "--empty"]).await,
         };
@@ -497,22 +426,11 @@ impl Work<'_> {
         out.word() == "true"
     }
 
-    async fn fine(&self, out: &super::Out) -> Result<(), Stop> {
+    pub(super) async fn fine(&self, out: &super::Out) -> Result<(), Stop> {
         if out.ok() {
             return Ok(());
         }
         Err(failed(facts::why(&self.git, &self.repo, KIND_COMMIT, out).await))
-    }
-
-    /// Puts the entries into the index that `git` works on.
-    async fn put(&self, git: &Git<'_>, entries: &[Entry], ids: &[String]) -> Result<(), Stop> {
-        let mut stdin = Vec::new();
-        for (entry, id) in entries.iter().zip(ids) {
-            stdin.extend_from_slice(format!("{} {id} 0\t{}\0", entry.mode, entry.path).as_bytes());
-        }
-        let args = ["update-index", "--add", "--replace", "-z", "--index-info"];
-        let out = git.feed(&args, Some(stdin)).await;
-        self.fine(&out).await
     }
 
     fn message(&self) -> String {
@@ -528,32 +446,6 @@ impl Work<'_> {
             text.push_str(&format!("{LEDGER}: {anchor}\n"));
         }
         text
-    }
-
-    /// Gives the person's index the committed entries; everything else in it stays.
-    async fn sync(&self, lock: &IndexLock, entries: &[Entry], ids: &[String]) -> Result<(), Stop> {
-        let index = self.wanted.scratch.join("person-index");
-        std::fs::remove_file(&index).ok();
-        let there = std::fs::copy(self.repo.git_dir.join("index"), &index).is_ok();
-        let git = self.git.clone().with_index(&index);
-        if there && self.index_has(&git, entries, ids).await {
-            return Ok(());
-        }
-        self.put(&git, entries, ids).await?;
-        // Only fills in file times; files that differ are the person's business.
-        git.run(&["update-index", "-q", "--refresh"]).await;
-        lock.replace_index(&index).map_err(|e| {
-            let signal = facts::storage_signal(&self.repo.git_dir, &e);
-            let reason = format!("the index can't be written: {e}");
-            signal.map_or_else(|| unverified(&reason), of_signal)
-        })
-    }
-
-    async fn index_has(&self, git: &Git<'_>, entries: &[Entry], ids: &[String]) -> bool {
-        let list: Vec<String> = entries.iter().map(|e| format!(":{}", e.path)).collect();
-        let args = ["cat-file", "--batch-check=%(objectname)"];
-        let out = git.feed(&args, Some(lines(&list))).await;
-        out.ok() && out.stdout.lines().eq(ids.iter().map(String::as_str))
     }
 
     /// The commit holds the recorded content at every path, and the files are still what was
@@ -573,9 +465,12 @@ impl Work<'_> {
         {
             return Err(missing(&format!("{} was changed by a commit check", entry.path)));
         }
-        let args = ["diff-tree", "--root", "--no-commit-id", "--name-only", "-r", "-m", commit];
-        let out = self.git.run(&args).await;
-        let more = out.stdout.lines().filter(|l| !entries.iter().any(|e| e.path == *l)).count();
+        let others: Vec<String> =
+            entries.iter().map(|e| format!(":(top,exclude,literal){}", e.path)).collect();
+        let mut args = vec!["diff-tree", "--root", "--no-commit-id", "--name-only", "-r", "-m"];
+        args.extend([commit, "--"]);
+        args.extend(others.iter().map(String::as_str));
+        let more = self.git.run(&args).await.stdout.lines().count();
         if more > 0 {
             self.notes.push(format!("a hook put {more} more files into the commit"));
         }
@@ -588,26 +483,4 @@ impl Work<'_> {
         self.unchanged("while it was committed")?;
         Ok(more == 0 && follows)
     }
-}
-
-/// A path for `--stdin-paths`, which takes a quotation mark at the start as quoting.
-fn unquoted(path: &str) -> String {
-    if path.starts_with('"') { format!("./{path}") } else { path.to_owned() }
-}
-
-fn lines(list: &[String]) -> Vec<u8> {
-    let mut text = list.join("\n");
-    text.push('\n');
-    text.into_bytes()
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o100 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(_path: &Path) -> bool {
-    false
 }

@@ -26,7 +26,8 @@ pub async fn why(git: &Git<'_>, repo: &Repo, layer: &str, out: &Out) -> Evidence
         return found;
     }
     let mut facts = storage(&[&repo.git_dir, &repo.top]);
-    facts.extend(lock_signals(repo));
+    // Git works on a private index here: a lock of pcbflow's own is not what kept it.
+    facts.extend(lock_signals(repo).into_iter().filter(|s| s.code != signals::LOCK_HELD));
     if let Some(who) = repo.other_owner().filter(|_| out.status() == Some(128)) {
         // Git answers this to every call; one small question proves it.
         if !git.run(&["rev-parse", "--git-dir"]).await.ok() {

@@ -17,6 +17,7 @@ pub mod place;
 mod probe;
 mod push;
 mod repair;
+mod tree;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
