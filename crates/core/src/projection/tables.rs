@@ -78,7 +78,11 @@ pub struct Statistics {
 impl Statistics {
     /// Counts one event.
     pub fn apply(&mut self, event: &Event) {
-        *self.events.entry(fact_name(&event.fact)).or_default() += 1;
+        let name = fact_word(&event.fact);
+        match self.events.get_mut(name) {
+            Some(count) => *count += 1,
+            None => drop(self.events.insert(name.to_owned(), 1)),
+        }
         match &event.fact {
             Fact::FailureDiagnosed { class, .. } => {
                 *self.failures.entry(class.to_string()).or_default() += 1;
@@ -100,10 +104,47 @@ impl Statistics {
 /// The name of a fact as it stands in JSON.
 #[must_use]
 pub fn fact_name(fact: &Fact) -> String {
-    match serde_json::to_value(fact) {
-        Ok(serde_json::Value::Object(map)) => {
-            map.get("event").and_then(|v| v.as_str()).unwrap_or("unknown").to_owned()
-        }
-        _ => "unknown".to_owned(),
+    fact_word(fact).to_owned()
+}
+
+/// The same without making a text of it: a projection asks once an event.
+#[must_use]
+pub fn fact_word(fact: &Fact) -> &'static str {
+    match fact {
+        Fact::StreamOpened { .. } => "stream_opened",
+        Fact::BoardCreated { .. } => "board_created",
+        Fact::SegmentAdopted { .. } => "segment_adopted",
+        Fact::RunStarted { .. } => "run_started",
+        Fact::RunResumed { .. } => "run_resumed",
+        Fact::RunStopped { .. } => "run_stopped",
+        Fact::StepPlanned { .. } => "step_planned",
+        Fact::AttemptStarted { .. } => "attempt_started",
+        Fact::AttemptFinished { .. } => "attempt_finished",
+        Fact::CheckObserved { .. } => "check_observed",
+        Fact::EffectReadBack { .. } => "effect_read_back",
+        Fact::FailureDiagnosed { .. } => "failure_diagnosed",
+        Fact::DecisionTaken { .. } => "decision_taken",
+        Fact::RecoveryStarted { .. } => "recovery_started",
+        Fact::RecoveryFinished { .. } => "recovery_finished",
+        Fact::SnapshotBlessed { .. } => "snapshot_blessed",
+        Fact::SnapshotRestored { .. } => "snapshot_restored",
+        Fact::StepPassed { .. } => "step_passed",
+        Fact::StepRecovered { .. } => "step_recovered",
+        Fact::StepHeld { .. } => "step_held",
+        Fact::StepEscalated { .. } => "step_escalated",
+        Fact::StepSkipped { .. } => "step_skipped",
+        Fact::PhaseVerdictGiven { .. } => "phase_verdict_given",
+        Fact::OutputsCommitted { .. } => "outputs_committed",
+        Fact::AskRaised { .. } => "ask_raised",
+        Fact::AskAnswered { .. } => "ask_answered",
+        Fact::CatchRecorded { .. } => "catch_recorded",
+        Fact::StallDetected { .. } => "stall_detected",
+        Fact::ReplanRequested { .. } => "replan_requested",
+        Fact::RepairRoundStarted { .. } => "repair_round_started",
+        Fact::RepairRoundFinished { .. } => "repair_round_finished",
+        Fact::LessonLearned { .. } => "lesson_learned",
+        Fact::AnchorWritten { .. } => "anchor_written",
+        Fact::BodyExpunged { .. } => "body_expunged",
+        Fact::Noted { .. } => "noted",
     }
 }
