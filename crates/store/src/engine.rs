@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pcbflow_core::ids::{LedgerId, Seq, StreamId};
+use pcbflow_core::ids::{Digest, LedgerId, Seq, StreamId};
 use pcbflow_core::ports::{Head, LedgerError};
 use redb::{
     Builder, ConcurrencyMode, Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase,
@@ -197,13 +197,31 @@ pub(crate) fn hash_at(
     stream: &StreamId,
     number: u32,
     seq: Seq,
-) -> Result<Option<pcbflow_core::ids::Digest>, LedgerError> {
+) -> Result<Option<Digest>, LedgerError> {
     let doing = "reading an event";
     let Some(value) = events.get((number, seq.0)).map_err(|e| fault::engine(doing, e))? else {
         return Ok(None);
     };
     let frame = Frame::parse(value.value()).map_err(|e| damaged(stream, seq, &e))?;
     Ok(Some(frame.hash))
+}
+
+/// A stored fold, with the head it says it stands at.
+pub(crate) fn fold(
+    txn: &ReadTransaction,
+    number: u32,
+    projection: &str,
+    version: u32,
+) -> Result<Option<(Head, Vec<u8>)>, LedgerError> {
+    let doing = "reading a fold";
+    let table = txn.open_table(FOLDS).map_err(|e| fault::engine(doing, e))?;
+    let value = table.get((number, projection, version)).map_err(|e| fault::engine(doing, e))?;
+    let Some(value) = value else { return Ok(None) };
+    // A cache of another form is no cache.
+    let Some((seq, rest)) = value.value().split_first_chunk::<8>() else { return Ok(None) };
+    let Some((hash, bytes)) = rest.split_first_chunk::<32>() else { return Ok(None) };
+    let at = Head { seq: Seq(u64::from_le_bytes(*seq)), hash: Digest(*hash) };
+    Ok(Some((at, bytes.to_vec())))
 }
 
 /// Checks the last events of each stream; gives the heads and the newest version of a tail.
@@ -222,22 +240,25 @@ pub(crate) fn check_tails(
         };
         let last = head.seq.0;
         let first = last.saturating_sub(TAIL_EVENTS);
-        let mut prev = (first == 0).then_some(pcbflow_core::ids::Digest::ZERO);
+        let mut prev = (first == 0).then_some(Digest::ZERO);
         let range = events.range((number, first)..=(number, last));
-        let mut wanted = first;
+        let mut wanted = Seq(first);
         for entry in range.map_err(|e| fault::engine(doing, e))? {
             let (key, value) = entry.map_err(|e| fault::engine(doing, e))?;
             let seq = Seq(key.value().1);
             let frame = Frame::parse(value.value()).map_err(|e| damaged(stream, seq, &e))?;
-            if seq.0 != wanted {
-                return Err(damaged(stream, Seq(wanted), &"it is missing"));
+            if seq != wanted {
+                return Err(damaged(stream, wanted, &"it is missing"));
             }
-            wanted += 1;
+            wanted = seq.next();
             if prev.is_some_and(|prev| frame.computed(&mut chain, &prev) != frame.hash) {
                 return Err(damaged(stream, seq, &"its hash does not fit"));
             }
             prev = Some(frame.hash);
             version = version.max(crate::stored::version_of(frame.header).unwrap_or(0));
+        }
+        if wanted != head.seq.next() {
+            return Err(damaged(stream, wanted, &"it can't be reached"));
         }
         heads.insert(stream.clone(), head);
     }

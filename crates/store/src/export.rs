@@ -102,6 +102,9 @@ pub fn export(
     Ok(moved)
 }
 
+/// Takes each frame of an export, as bytes and parsed.
+type Walk<'w> = dyn FnMut(&StreamId, Seq, &[u8], &Frame<'_>) -> Result<(), LedgerError> + 'w;
+
 /// Reads an export, frame by frame.
 struct Reader<R> {
     inner: R,
@@ -125,10 +128,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Visits every frame, and checks each chain and the file's own digest.
-    fn walk(
-        mut self,
-        visit: &mut dyn FnMut(&StreamId, Seq, &[u8], &Frame<'_>) -> Result<(), LedgerError>,
-    ) -> Result<(), LedgerError> {
+    fn walk(mut self, visit: &mut Walk<'_>) -> Result<(), LedgerError> {
         let mut magic = vec![0u8; MAGIC.len()];
         self.fill(&mut magic)?;
         if magic != MAGIC {

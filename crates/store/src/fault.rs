@@ -50,3 +50,12 @@ pub(crate) fn again(e: &LedgerError) -> LedgerError {
         other => LedgerError::Storage { doing: "committing events", message: other.to_string() },
     }
 }
+
+/// Runs engine code over a file that anybody may have changed. The engine trusts its pages once
+/// their headers are right and panics on some that are not; that is damage, not a bug of ours.
+pub(crate) fn guarded<T>(f: impl FnOnce() -> Result<T, LedgerError>) -> Result<T, LedgerError> {
+    // Nothing of ours is changed inside; what the engine holds is dropped with its handle.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or_else(|_| {
+        Err(LedgerError::Damaged { what: "a page of it can't be read".to_owned() })
+    })
+}

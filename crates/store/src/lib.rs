@@ -16,6 +16,8 @@ mod ledger;
 mod mem;
 pub mod mirror;
 mod open;
+#[doc(hidden)]
+pub mod probe;
 pub mod read;
 mod reserve;
 pub mod rows;

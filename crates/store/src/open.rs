@@ -165,12 +165,14 @@ pub(crate) fn open_with_salts(
             .map_err(|e| as_read_only(fault::io("making the record's folder", &e)))?;
     }
     let lock = shared_lock(path, options.mode)?;
-    let found = match options.mode {
-        Mode::Read => open_reader(path),
-        Mode::Write => open_writer(path, current.as_ref()),
-    };
-    let found = found.map_err(|e| newer_or(path, e))?;
-    finish(options, known, current, lock, salts, found)
+    fault::guarded(|| {
+        let found = match options.mode {
+            Mode::Read => open_reader(path),
+            Mode::Write => open_writer(path, current.as_ref()),
+        };
+        finish(options, known, current, lock, salts, found?)
+    })
+    .map_err(|e| newer_or(path, e))
 }
 
 fn gone(id: &LedgerId) -> LedgerError {
