@@ -7,15 +7,18 @@ pub mod args;
 pub mod cancel;
 pub mod commands;
 pub mod compose;
+pub mod doctor;
 pub mod envelope;
 pub mod error;
 pub mod mirror;
 pub mod progress;
 pub mod reading;
+pub mod reference;
 mod rows_only;
 pub mod settings;
 pub mod storage;
 pub mod story;
+pub mod tool;
 pub mod ui;
 
 use clap::Parser;

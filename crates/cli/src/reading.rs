@@ -78,8 +78,7 @@ pub fn board(
     arg: Option<&str>,
 ) -> Result<BoardName, CommandError> {
     let Some(text) = arg else { return compose::board_name(workspace, None) };
-    let name =
-        BoardName::new(text).map_err(|e| CommandError::new(Kind::Usage, e.to_string()))?;
+    let name = BoardName::new(text).map_err(|e| CommandError::new(Kind::Usage, e.to_string()))?;
     if workspace.board_dir(&name).join("project.yaml").is_file() {
         return Ok(name);
     }

@@ -97,7 +97,8 @@ impl Look {
         }
         if self.boards.is_empty() {
             lines.push(
-                "There is no board yet. 'pcbflow init --from BOARD.kicad_pro' makes one.".to_owned(),
+                "There is no board yet. 'pcbflow init --from BOARD.kicad_pro' makes one."
+                    .to_owned(),
             );
         }
         let width = self.boards.iter().map(|b| b.name.as_str().chars().count()).max().unwrap_or(0);
@@ -132,11 +133,7 @@ impl Look {
     }
 }
 
-fn past_state(
-    ledger: &dyn Ledger,
-    board: &BoardName,
-    at: u64,
-) -> Result<BoardState, CommandError> {
+fn past_state(ledger: &dyn Ledger, board: &BoardName, at: u64) -> Result<BoardState, CommandError> {
     let head = reading::head(ledger, board)?;
     if at > head.seq.0 {
         return Err(no_event(board, at, Some(head.seq)));

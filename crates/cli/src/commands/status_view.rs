@@ -104,8 +104,7 @@ impl BoardView {
         state: BoardState,
         past: bool,
     ) -> BoardView {
-        let running =
-            if past { None } else { reading::running(&workspace.state_dir(), &name) };
+        let running = if past { None } else { reading::running(&workspace.state_dir(), &name) };
         let (plan, fault) = plan(workspace, &name);
         let phases = phases(&plan, &state, running.is_some());
         let current = phases.iter().find(|p| p.steps > 0 && !p.done).map(|p| p.id.clone());
@@ -123,7 +122,9 @@ impl BoardView {
     pub(super) fn resume(&self) -> Option<String> {
         match self.standing {
             Standing::Running | Standing::Done => None,
-            Standing::CutShort | Standing::NeedsYou => Some(format!("pcbflow resume {}", self.name)),
+            Standing::CutShort | Standing::NeedsYou => {
+                Some(format!("pcbflow resume {}", self.name))
+            }
             _ => Some(format!("pcbflow run {}", self.name)),
         }
     }
@@ -142,7 +143,11 @@ impl BoardView {
         } else {
             let name = format!("{:<width$}", self.name.as_str());
             let word = format!("{:<11}", self.standing.word());
-            vec![format!("{name}  {}  {place}", ui.paint(self.standing.label(), &word)).trim_end().to_owned()]
+            vec![
+                format!("{name}  {}  {place}", ui.paint(self.standing.label(), &word))
+                    .trim_end()
+                    .to_owned(),
+            ]
         };
         lines.extend(self.ask_lines(ui));
         lines

@@ -26,8 +26,11 @@ pub(super) fn watch(
     args: &StatusArgs,
 ) -> Result<Answer, CommandError> {
     if app.ui.options.json {
-        return Err(CommandError::new(Kind::Usage, "--watch goes on and on, --json is one document")
-            .hint("use --events for one line per change"));
+        return Err(CommandError::new(
+            Kind::Usage,
+            "--watch goes on and on, --json is one document",
+        )
+        .hint("use --events for one line per change"));
     }
     if args.at.is_some() {
         return Err(CommandError::new(Kind::Usage, "--at shows the past, which does not change"));
