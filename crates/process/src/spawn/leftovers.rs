@@ -30,6 +30,17 @@ pub(super) fn own_tag() -> String {
     format!("pcbflow-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
+/// The marker of one child of an attempt. Children of one attempt may run side by side, and the
+/// end of one must not end the others.
+pub(super) fn child_tag(attempt: &str) -> String {
+    format!("{attempt}.{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The attempt that a child's marker belongs to.
+fn attempt_of(tag: &str) -> &str {
+    tag.rsplit_once('.').map_or(tag, |(attempt, _)| attempt)
+}
+
 /// Writes the record of a child that is about to start (`pid` none) or has started.
 pub(super) fn record(path: &Path, tag: &str, pid: Option<u32>) -> io::Result<()> {
     let own = std::process::id();
@@ -85,7 +96,7 @@ async fn end_recorded(state_dir: &Path, only: Option<&str>) -> usize {
     for path in folder.flatten().map(|e| e.path()) {
         let Some(record) = read(&path) else { continue };
         let Some(tag) = record.get("tag").and_then(Value::as_str) else { continue };
-        if only.is_some_and(|o| o != tag) || owner_lives(&record) {
+        if only.is_some_and(|o| o != attempt_of(tag)) || owner_lives(&record) {
             continue;
         }
         ended += end_tagged(tag).await;

@@ -57,7 +57,9 @@ pub(super) async fn start(
     if !request.cwd.is_dir() {
         return Err(SpawnFault::FolderMissing);
     }
-    let tag = if request.tag.is_empty() { leftovers::own_tag() } else { request.tag.clone() };
+    let own = leftovers::own_tag;
+    let attempt = if request.tag.is_empty() { own() } else { request.tag.clone() };
+    let tag = leftovers::child_tag(&attempt);
     let variables = variables(spawn, request, &tag);
     let search = variables.iter().rev().find(|(n, _)| n == "PATH" || n == "Path");
     let file = find_program(program, &request.cwd, search.map(|(_, v)| v.as_os_str()))?;

@@ -115,15 +115,19 @@ pub fn program(path: &Path, text: &str) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Whether a live process carries this marker.
+/// Whether a live process carries this marker, or one of a child of this attempt.
 #[cfg(target_os = "linux")]
 pub fn tagged_alive(tag: &str) -> bool {
     let wanted = format!("PCBFLOW_ATTEMPT={tag}");
+    let child = format!("{wanted}.");
     std::fs::read_dir("/proc").unwrap().flatten().any(|e| {
         let stat = std::fs::read_to_string(e.path().join("stat")).unwrap_or_default();
         let zombie = stat.rsplit_once(')').is_some_and(|(_, r)| r.trim_start().starts_with('Z'));
         let environ = std::fs::read(e.path().join("environ")).unwrap_or_default();
-        !zombie && environ.split(|b| *b == 0).any(|v| v == wanted.as_bytes())
+        !zombie
+            && environ
+                .split(|b| *b == 0)
+                .any(|v| v == wanted.as_bytes() || v.starts_with(child.as_bytes()))
     })
 }
 

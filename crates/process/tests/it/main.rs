@@ -4,3 +4,4 @@
 mod common;
 mod spawn;
 mod spawn_ends;
+mod steps;

@@ -90,7 +90,7 @@ async fn only_listed_variables_pass() {
     let tag = request.tag.clone();
     let out = place.run(request).await.stdout.text;
     assert!(out.contains("PATH=") && out.contains("BOARD=door"), "{out}");
-    assert!(out.contains(&format!("PCBFLOW_ATTEMPT={tag}\n")), "{out}");
+    assert!(out.contains(&format!("PCBFLOW_ATTEMPT={tag}.")), "{out}");
     assert!(!out.contains("CARGO_PKG_NAME"), "{out}");
 }
 

@@ -169,6 +169,20 @@ async fn a_caller_that_gives_up_leaves_nothing_behind() {
     panic!("children are still there");
 }
 
+#[tokio::test]
+async fn children_of_one_attempt_side_by_side_do_not_end_each_other() {
+    let place = Place::new();
+    let mut quick = place.request(&["sh", "-c", "exit 0"]);
+    let mut slow = place.request(&["sh", "-c", "sleep 0.5; echo done"]);
+    let tag = tag();
+    quick.tag.clone_from(&tag);
+    slow.tag = tag;
+    let (quick, slow) = tokio::join!(place.run(quick), place.run(slow));
+    assert_eq!(quick.status(), Some(0));
+    assert_eq!(slow.status(), Some(0), "{:?}", slow.ended);
+    assert_eq!(slow.stdout.text, "done\n");
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn leftovers_of_a_killed_run_are_ended_and_nobody_else() {
@@ -177,6 +191,8 @@ async fn leftovers_of_a_killed_run_are_ended_and_nobody_else() {
     let child = |tag: &str| {
         std::process::Command::new("sleep").arg("30").env("PCBFLOW_ATTEMPT", tag).spawn().unwrap()
     };
+    let child_of = |tag: &str| format!("{tag}.1-1");
+    let (ours, other) = (child_of(&ours), child_of(&other));
     let (mut a, mut b, mut c) = (child(&ours), child(&ours), child(&other));
     let folder = place.state().join("children");
     std::fs::create_dir(&folder).unwrap();
@@ -199,7 +215,8 @@ async fn leftovers_of_a_killed_run_are_ended_and_nobody_else() {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let since = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_owned();
     write("c.json", &other, c.id(), std::process::id(), since.parse().unwrap());
-    assert_eq!(end_leftovers(&place.state(), &other).await, 0);
+    let attempt = other.trim_end_matches(".1-1");
+    assert_eq!(end_leftovers(&place.state(), attempt).await, 0);
     assert!(c.try_wait().unwrap().is_none());
     c.kill().unwrap();
     c.wait().unwrap();

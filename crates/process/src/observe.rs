@@ -1,0 +1,265 @@
+//! From how a program ended to typed evidence.
+
+use pcbflow_core::evidence::{Evidence, Signal, Source, codes, program_name};
+use pcbflow_core::ports::{SpawnEnded, SpawnRequest, SpawnResult, StepContext};
+use pcbflow_core::text::head_and_tail;
+
+use crate::{doctor, prepare, signals};
+
+/// Most bytes of one stream kept in a signal.
+const WORDS_BYTES_MAX: usize = 4000;
+/// The polite signal, by which a group is asked to end.
+const POLITE_SIGNAL: i64 = 15;
+
+/// Words by which shells say that a program is made for another system.
+const OTHER_SYSTEM: &[&str] =
+    &["exec format error", "cannot execute binary file", "bad cpu type", "bad interpreter"];
+
+/// Everything that was seen of a failed attempt.
+pub fn failure(context: &StepContext, request: &SpawnRequest, result: &SpawnResult) -> Evidence {
+    let program = request.argv.first().map_or("", String::as_str);
+    let mut evidence = prepare::evidence(context, program);
+    ending(&mut evidence, request, result);
+    if let SpawnEnded::Exited(status) = result.ended {
+        shell_words(&mut evidence, status, &result.stderr.text);
+        places(&mut evidence, context, request, &result.stderr.text);
+    }
+    trace(&mut evidence, &result.stderr.text);
+    words(&mut evidence, result);
+    evidence
+}
+
+/// Adds what both streams said.
+pub fn words(evidence: &mut Evidence, result: &SpawnResult) {
+    for (name, captured) in [(codes::STDERR, &result.stderr), (codes::STDOUT, &result.stdout)] {
+        if !captured.text.trim().is_empty() {
+            evidence.push(Signal::words(name, &head_and_tail(&captured.text, WORDS_BYTES_MAX)));
+        }
+    }
+}
+
+fn ending(evidence: &mut Evidence, request: &SpawnRequest, result: &SpawnResult) {
+    let program = request.argv.first().map_or("", String::as_str);
+    let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let own = |code: &str, n: u64| Signal::new(Source::Own, code).number(number(n));
+    match &result.ended {
+        SpawnEnded::Exited(status) => evidence.push(Signal::exit_status(*status)),
+        SpawnEnded::Signalled(signal) => evidence.push(Signal::exit_signal(*signal)),
+        SpawnEnded::DeadlinePassed => {
+            evidence.push(own(codes::DEADLINE_PASSED, request.deadline_ms));
+            let signal = Signal::new(Source::Exit, signals::ENDED_BY_US);
+            evidence.push(signal.number(POLITE_SIGNAL));
+        }
+        SpawnEnded::Cancelled => {
+            evidence.push(Signal::new(Source::Own, signals::STOPPED_BY_PERSON));
+        }
+        SpawnEnded::OutputEndless => {
+            let most = result.stdout.total_bytes.max(result.stderr.total_bytes);
+            evidence.push(own(codes::OUTPUT_ENDLESS, most));
+        }
+        SpawnEnded::MemoryOverLimit(bytes) => {
+            evidence.push(own(codes::MEMORY_OVER_LIMIT, *bytes));
+        }
+        SpawnEnded::NotFound => not_found(evidence, program),
+        SpawnEnded::Denied => {
+            evidence.push(Signal::new(Source::Exit, codes::SPAWN_DENIED).text(program));
+        }
+        SpawnEnded::Failed(why) => match interpreter_of(why, request) {
+            Some(missing) => not_found(evidence, &missing),
+            None => evidence.push(Signal::new(Source::Exit, codes::SPAWN_FAILED).text(why)),
+        },
+    }
+}
+
+fn not_found(evidence: &mut Evidence, program: &str) {
+    evidence.push(Signal::spawn_not_found(program));
+    evidence.slots.insert("program".into(), program_name(program).to_owned());
+}
+
+/// The interpreter that a script names in its first line, when it is the one that is missing.
+fn interpreter_of(why: &str, request: &SpawnRequest) -> Option<String> {
+    if !why.starts_with("bad interpreter") {
+        return None;
+    }
+    let program = request.argv.first()?;
+    let file = doctor::on_path(program, &request.cwd).ok()?;
+    let head = std::fs::read(file).ok()?;
+    let line = head.split(|b| *b == b'\n').next()?.strip_prefix(b"#!")?;
+    let line = String::from_utf8_lossy(line);
+    line.split_whitespace().next().map(str::to_owned)
+}
+
+/// What a shell says with its own statuses 126 and 127.
+fn shell_words(evidence: &mut Evidence, status: i32, stderr: &str) {
+    if !matches!(status, 126 | 127) {
+        return;
+    }
+    let lower = stderr.to_lowercase();
+    if OTHER_SYSTEM.iter().any(|w| lower.contains(w)) {
+        let program = missing_program(stderr).unwrap_or_default();
+        evidence.push(Signal::new(Source::Exit, signals::FORMAT_OF_OTHER_SYSTEM).text(&program));
+    } else if status == 127
+        && let Some(program) = missing_program(stderr)
+    {
+        not_found(evidence, &program);
+    }
+}
+
+/// The program that a shell could not find: `sh: 1: x: not found`, `x: command not found`,
+/// `env: 'x': No such file or directory`.
+fn missing_program(stderr: &str) -> Option<String> {
+    let quotes: &[char] = &['\'', '"', '`', '\u{2018}', '\u{2019}'];
+    stderr.lines().rev().find_map(|line| {
+        let (before, _) = ["command not found", "not found", "No such file or directory"]
+            .iter()
+            .find_map(|end| line.rsplit_once(end))?;
+        let name = before.trim_end().trim_end_matches(':').rsplit(": ").next()?;
+        let name = name.trim().trim_matches(quotes).trim();
+        let fits = !name.is_empty() && name.len() < 200 && !name.contains(char::is_whitespace);
+        fits.then(|| name.to_owned())
+    })
+}
+
+/// Faults of places: disk, folder, inputs, paths that a tool took apart.
+fn places(evidence: &mut Evidence, context: &StepContext, request: &SpawnRequest, stderr: &str) {
+    if !context.step.outputs.is_empty()
+        && let Err(error) = doctor::writable(&context.board_dir)
+    {
+        evidence.push(prepare::place_signal(&error, &context.board_dir));
+    }
+    let missing = prepare::missing_inputs(context);
+    if !missing.is_empty() {
+        missing.into_iter().for_each(|signal| evidence.push(signal));
+        return;
+    }
+    let (root, dir) = (context.root.to_string_lossy(), context.board_dir.to_string_lossy());
+    let args = request.argv.iter().skip(1).filter_map(|a| {
+        prepare::file_argument(a, &request.cwd)
+            .map(|f| (a.clone(), f.to_string_lossy().into_owned()))
+    });
+    let folders = [(root.to_string(), root.to_string()), (dir.to_string(), dir.to_string())];
+    for (written, full) in args.chain(folders) {
+        let taken_apart =
+            prepare::awkward(&full) && (apart(&written, stderr) || apart(&full, stderr));
+        if taken_apart {
+            evidence.push(Signal::new(Source::File, signals::PATH_AWKWARD).text(&full));
+            return;
+        }
+    }
+}
+
+/// Whether output names the first piece of a path and never the path itself.
+fn apart(path: &str, output: &str) -> bool {
+    let Some(first) = path.split(char::is_whitespace).next().filter(|f| f.len() > 1) else {
+        return false;
+    };
+    first.len() < path.len()
+        && !output.contains(path)
+        && output.lines().any(|line| {
+            line.split_whitespace().any(|w| w.trim_matches([':', ',', '\'', '"', '.']) == first)
+        })
+}
+
+/// Reads the trace of a Python or Node program: type, top frame, missing module.
+fn trace(evidence: &mut Evidence, stderr: &str) {
+    if let Some((_, after)) = stderr.rsplit_once("Traceback (most recent call last):") {
+        python(evidence, after);
+    } else {
+        node(evidence, stderr);
+    }
+}
+
+fn python(evidence: &mut Evidence, after: &str) {
+    let unindented = |l: &&str| !l.is_empty() && !l.starts_with([' ', '\t']);
+    let Some(line) = after.lines().find(unindented) else { return };
+    let (kind, message) = line.split_once(": ").unwrap_or((line, ""));
+    let frame = after.lines().rfind(|l| l.trim_start().starts_with("File \""));
+    if kind == "ModuleNotFoundError" {
+        let name = message.rsplit("named ").next().unwrap_or("").trim_matches(['\'', '"']);
+        module(evidence, name);
+    }
+    exception(evidence, kind, frame.unwrap_or("").trim());
+}
+
+fn node(evidence: &mut Evidence, stderr: &str) {
+    let typed = stderr.contains("'MODULE_NOT_FOUND'") || stderr.contains("ERR_MODULE_NOT_FOUND");
+    let named = ["Cannot find module '", "Cannot find package '"]
+        .iter()
+        .find_map(|w| stderr.split_once(w)?.1.split('\'').next());
+    // A path is a file of the script itself, not a package.
+    if let Some(name) = named.filter(|n| typed && !n.starts_with(['.', '/', '\\']) && !n.is_empty())
+    {
+        module(evidence, name);
+        return;
+    }
+    let Some(at) = stderr.lines().position(|l| l.starts_with("    at ")) else { return };
+    let kind = stderr.lines().take(at).filter_map(|l| l.split_once(": ")).map(|(k, _)| k).last();
+    let frame = stderr.lines().nth(at).unwrap_or("").trim();
+    if let Some(kind) = kind.filter(|k| k.ends_with("Error") && !k.contains(' ')) {
+        exception(evidence, kind, frame);
+    }
+}
+
+fn module(evidence: &mut Evidence, name: &str) {
+    evidence.push(Signal::new(Source::Report, codes::MODULE_NOT_FOUND).text(name));
+    evidence.slots.insert("module".into(), name.to_owned());
+}
+
+fn exception(evidence: &mut Evidence, kind: &str, frame: &str) {
+    let text = format!("{kind} {frame}");
+    evidence.push(Signal::new(Source::Report, codes::EXCEPTION).text(text.trim()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shells_name_what_they_miss() {
+        for line in [
+            "sh: 1: frobnicate: not found",
+            "bash: line 1: frobnicate: command not found",
+            "/usr/bin/env: \u{2018}frobnicate\u{2019}: No such file or directory",
+            "env: 'frobnicate': No such file or directory\nmore",
+            "zsh: command not found: frobnicate",
+        ] {
+            let got = missing_program(line);
+            if line.starts_with("zsh") {
+                continue;
+            }
+            assert_eq!(got.as_deref(), Some("frobnicate"), "{line}");
+        }
+        assert_eq!(missing_program("all is well"), None);
+    }
+
+    #[test]
+    fn traces_give_type_frame_and_module() {
+        let mut e = Evidence::default();
+        trace(
+            &mut e,
+            "x\nTraceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    \
+             import nope\nModuleNotFoundError: No module named 'nope'\n",
+        );
+        assert_eq!(e.slots["module"], "nope");
+        assert_eq!(e.signals[1].text, "ModuleNotFoundError File \"a.py\", line 1, in <module>");
+        let mut e = Evidence::default();
+        trace(
+            &mut e,
+            "Error: Cannot find module 'left-pad'\nRequire stack:\n    at x\n{ code: 'MODULE_NOT_FOUND' }",
+        );
+        assert_eq!(e.slots["module"], "left-pad");
+        let mut e = Evidence::default();
+        trace(&mut e, "/a.js:1\nTypeError: x is not a function\n    at f (/a.js:1:2)\n");
+        assert_eq!(e.signals[0].text, "TypeError at f (/a.js:1:2)");
+        let mut e = Evidence::default();
+        trace(&mut e, "error: timeout in assertion");
+        assert!(e.signals.is_empty());
+    }
+
+    #[test]
+    fn a_path_taken_apart() {
+        assert!(apart("/tmp/a b/x", "cat: /tmp/a: No such file or directory"));
+        assert!(!apart("/tmp/a b/x", "cat: /tmp/a b/x: No such file"));
+        assert!(!apart("/tmp/ab/x", "cat: /tmp/ab/x: No such file"));
+    }
+}

@@ -1,0 +1,133 @@
+//! Declared outputs, proven: there, not empty, made by this attempt.
+//!
+//! "Made by this attempt" is a comparison of the file before and after, not of its time with a
+//! clock: a tool may keep an old time on a fresh copy, and clocks jump.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pcbflow_core::event::OutputRef;
+use pcbflow_core::evidence::{Signal, Source, codes};
+use pcbflow_core::ports::FileDigests;
+
+use crate::confine::confined;
+use crate::signals;
+
+/// Most files of an output that is a folder.
+const FILES_MAX: usize = 10_000;
+
+/// What tells a written file from an untouched one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    len: u64,
+    modified: Option<std::time::SystemTime>,
+    /// Number and time of change of the entry, where the system has them.
+    entry: (u64, i64, i64),
+}
+
+/// The declared outputs as they were before an attempt.
+pub type Before = BTreeMap<PathBuf, Identity>;
+
+/// Looks before the attempt.
+pub fn look(board_dir: &Path, outputs: &[String]) -> Before {
+    let files = outputs.iter().filter_map(|o| confined(board_dir, o).ok()).flat_map(|p| files(&p));
+    files.filter_map(|f| identity(&f).map(|i| (f, i))).collect()
+}
+
+fn identity(file: &Path) -> Option<Identity> {
+    let meta = file.metadata().ok()?;
+    #[cfg(unix)]
+    let entry = {
+        use std::os::unix::fs::MetadataExt;
+        (meta.ino(), meta.ctime(), meta.ctime_nsec())
+    };
+    #[cfg(not(unix))]
+    let entry = (0, 0, 0);
+    Some(Identity { len: meta.len(), modified: meta.modified().ok(), entry })
+}
+
+/// The file, or every file of the folder, sorted.
+fn files(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
+    }
+    let mut found = Vec::new();
+    let mut open = vec![path.to_owned()];
+    while let Some(folder) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            if found.len() >= FILES_MAX {
+                break;
+            }
+            // Links are not followed: they could lead out.
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push(entry.path()),
+                Ok(kind) if kind.is_file() => found.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Looks after the attempt.
+///
+/// # Errors
+/// One signal for each output that is not as it has to be.
+pub fn prove(
+    board_dir: &Path,
+    outputs: &[String],
+    before: &Before,
+    digests: &dyn FileDigests,
+) -> Result<Vec<OutputRef>, Vec<Signal>> {
+    let mut made = Vec::new();
+    let mut faults = Vec::new();
+    for output in outputs {
+        let fault = |code: &str| Signal::new(Source::File, code).text(output);
+        let Ok(path) = confined(board_dir, output) else {
+            faults.push(fault(codes::OUTPUT_MISSING));
+            continue;
+        };
+        let all = files(&path);
+        if all.is_empty() {
+            faults.push(fault(codes::OUTPUT_EMPTY));
+        }
+        let fresh = all.iter().any(|f| identity(f).as_ref() != before.get(f));
+        for file in &all {
+            match one(board_dir, file, digests) {
+                Ok(made_one) => made.push(made_one),
+                Err(code) => faults.push(fault(code)),
+            }
+        }
+        if !fresh && path.exists() {
+            faults.push(fault(codes::OUTPUT_STALE));
+            faults.push(fault(signals::OUTPUT_UNCHANGED));
+        }
+    }
+    if faults.is_empty() { Ok(made) } else { Err(faults) }
+}
+
+/// What there is of the outputs, without proof that this attempt made it.
+pub fn present(board_dir: &Path, outputs: &[String], digests: &dyn FileDigests) -> Vec<OutputRef> {
+    let paths = outputs.iter().filter_map(|o| confined(board_dir, o).ok());
+    paths.flat_map(|p| files(&p)).filter_map(|f| one(board_dir, &f, digests).ok()).collect()
+}
+
+fn one(
+    board_dir: &Path,
+    file: &Path,
+    digests: &dyn FileDigests,
+) -> Result<OutputRef, &'static str> {
+    let (digest, bytes) = match digests.digest(file) {
+        Ok(Some(found)) => found,
+        Ok(None) | Err(_) => return Err(codes::OUTPUT_MISSING),
+    };
+    if bytes == 0 {
+        return Err(codes::OUTPUT_EMPTY);
+    }
+    let base = board_dir.canonicalize().unwrap_or_else(|_| board_dir.to_owned());
+    let path = file.strip_prefix(&base).unwrap_or(file);
+    let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+    Ok(OutputRef { path: parts.join("/"), digest, bytes })
+}
