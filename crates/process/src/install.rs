@@ -77,19 +77,45 @@ fn fault(argv: &[String]) -> Option<&'static str> {
     let pip = program.starts_with("pip") || argv.windows(2).any(|w| w == ["-m", "pip"]);
     let npm = matches!(program, "npm" | "pnpm" | "yarn");
     let after = argv.iter().position(|a| matches!(a.as_str(), "install" | "add" | "i"))?;
-    let names = argv.iter().skip(after + 1).filter(|a| !a.starts_with('-'));
+    let names = package_names(argv.get(after + 1..)?);
     let from_file = has(&["-r", "--requirement", "-e", "--editable", "--find-links"]);
     let pinned = |name: &String| {
         name.contains("==") || name.contains(['/', '\\']) || name == "." || name.ends_with(".whl")
     };
-    if pip && !from_file && !names.clone().all(pinned) {
+    if pip && !from_file && !names.iter().copied().all(pinned) {
         return Some("it names a package without its version (==)");
     }
     let at = |name: &String| name.trim_start_matches('@').contains('@') || name.contains('/');
-    if npm && !names.clone().all(at) {
+    if npm && !names.iter().copied().all(at) {
         return Some("it names a package without its version (@)");
     }
     None
+}
+
+/// The words that are neither options nor values of options.
+fn package_names(words: &[String]) -> Vec<&String> {
+    const WITH_VALUE: &[&str] = &[
+        "-t",
+        "--target",
+        "--prefix",
+        "-i",
+        "--index-url",
+        "--extra-index-url",
+        "-c",
+        "--constraint",
+        "--cache-dir",
+        "--registry",
+    ];
+    let mut names = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if WITH_VALUE.contains(&word.as_str()) {
+            words.next();
+        } else if !word.starts_with('-') {
+            names.push(word);
+        }
+    }
+    names
 }
 
 enum Ran {
