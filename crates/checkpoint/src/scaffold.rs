@@ -265,15 +265,17 @@ pub fn manifest_from(
 
 /// `pcbflow.toml` with all defaults as comments.
 pub const SETTINGS_TEXT: &str = "\
-# Settings of this workspace. Every line shows its default; remove the '#' to change it.
+# Settings of this workspace. Remove the '#' of a line to use it. Hard caps hold all the same:
+# at most 12 attempts for one failure, 5 waits, and 600000 ms a wait.
 
 [run]
-# jobs = 2                  # steps that run side by side
+# jobs = 2                   # steps that run side by side; without it the number of cores
 
-[retry]
-# times = 3                 # repetitions after a first failure; more than the hard caps is refused
-# waits_s = [1, 4, 16]      # waits before them, in seconds
-# jitter_percent = 25       # either way
+# Numbers of one class of failure, named as in 'pcbflow failures'.
+# [retry.EDA-5]
+# attempts = 4               # most attempts for one failure, the first included
+# waits_ms = [1000, 4000]    # waits before its repetitions
+# ladder_seconds = 3600      # longest time from the first failure to the last try
 ";
 
 /// `knowledge/rules.toml` with one example as a comment.

@@ -10,6 +10,7 @@ use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::check::Gate;
 use pcbflow_core::event::{Event, Fact};
 use pcbflow_core::ids::{BoardName, StepKey};
+use pcbflow_core::manifest::COMMIT_STEP;
 use pcbflow_core::ports::Progress;
 use pcbflow_core::time::Timestamp;
 use pcbflow_humanize::message::Part;
@@ -119,6 +120,8 @@ impl LineProgress {
             Fact::StepRecovered { class, .. } => {
                 shown.healed.insert(name, class.to_string());
             }
+            // The line with the commit's id says it.
+            Fact::StepPassed { .. } if name.ends_with(COMMIT_STEP) => {}
             Fact::StepPassed { gate, .. } => {
                 let took = shown.took.get(&name).map(|ms| seconds(*ms)).unwrap_or_default();
                 let (label, word) = if shown.healed.remove(&name).is_some() {

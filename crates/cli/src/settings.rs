@@ -36,6 +36,8 @@ pub struct Settings {
     pub classes: BTreeMap<String, ClassSettings>,
     /// A person's rules.
     pub rules: Vec<UserRule>,
+    /// Steps or boards at once.
+    pub jobs: Option<u16>,
     /// Each value with its origin.
     pub values: Vec<Setting>,
     /// Unknown keys and the like.
@@ -120,11 +122,37 @@ fn load_settings(path: &PathBuf, text: &str, settings: &mut Settings) -> Result<
                     settings.classes.insert(class.clone(), read);
                 }
             }
+            ("run", toml::Value::Table(run)) => run_settings(path, run, &origin, settings)?,
             (key, _) => {
-                let near = nearest(key, ["retry"].into_iter())
+                let near = nearest(key, ["retry", "run"].into_iter())
                     .map_or_else(String::new, |n| format!(", did you mean '{n}'?"));
                 settings.warnings.push(format!("{origin}: unknown key '{key}'{near}"));
             }
+        }
+    }
+    Ok(())
+}
+
+fn run_settings(
+    path: &Path,
+    run: &toml::Table,
+    origin: &str,
+    settings: &mut Settings,
+) -> Result<(), CommandError> {
+    for (key, value) in run {
+        if key == "jobs" {
+            let jobs = value.as_integer().and_then(|n| u16::try_from(n).ok());
+            let jobs = jobs.filter(|n| (1..=256).contains(n)).ok_or_else(|| {
+                config(format!("{}: run.jobs must be from 1 to 256", path.display()))
+            })?;
+            settings.jobs = Some(jobs);
+            settings.values.push(Setting {
+                key: "run.jobs".to_owned(),
+                value: jobs.to_string(),
+                origin: origin.to_owned(),
+            });
+        } else {
+            settings.warnings.push(format!("{origin}: unknown key 'run.{key}'"));
         }
     }
     Ok(())

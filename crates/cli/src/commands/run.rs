@@ -65,7 +65,7 @@ pub fn run(app: &App, args: &RunArgs) -> Result<Answer, CommandError> {
         None => None,
     };
     let cores = cores();
-    let jobs = args.jobs.map_or(cores, usize::from);
+    let jobs = args.jobs.or(site.settings.jobs).map_or(cores, usize::from);
     let names = if args.all {
         site.workspace.boards()?.list.into_iter().map(|b| b.name).collect()
     } else {
