@@ -1,7 +1,8 @@
-//! The `kicad` crate of pcbflow: KiCad's files and, later, its command line.
+//! The `kicad` crate of pcbflow: KiCad's files and its command line.
 
 pub mod cli;
 pub mod file;
+pub mod recover;
 pub mod report;
 pub mod rows;
 pub mod sexpr;

@@ -23,7 +23,9 @@ fn all_files_of_stickhub() {
         let outputs = made.outputs.clone();
         let check = checked(made);
         assert_eq!(check.gate(), Gate::Pass, "{major}: {:#?}", check.findings);
-        for folder in ["step", "ipc2581", "odb", "gerbers", "pdf", "svg", "bom", "drill", "position"] {
+        for folder in
+            ["step", "ipc2581", "odb", "gerbers", "pdf", "svg", "bom", "drill", "position"]
+        {
             let there = |o: &&pcbflow_core::event::OutputRef| {
                 o.path.starts_with(&format!("out/fab/{folder}/")) && o.bytes > 0
             };

@@ -75,7 +75,7 @@ fn one(engine: &str, entry: &Entry, names: &dyn Names) -> Finding {
         .map(|item| {
             let known = names.of(item);
             let at_nm = names.factor().and_then(|f| item.pos.as_ref().and_then(|p| p.nm(f)));
-            keys.push(key(item, known.is_some()));
+            keys.push(key(entry, item, known.is_some()));
             let known = known.unwrap_or_default();
             FindingItem {
                 text: clean(&item.description),
@@ -108,9 +108,16 @@ fn one(engine: &str, entry: &Entry, names: &dyn Names) -> Finding {
     }
 }
 
+/// Rules for which KiCad names any one of several pins of a net, another one in each run (measured
+/// with 9.0.8: unit A or C of one part); only the pin's name stays.
+const ANY_PIN: &[&str] = &["power_pin_not_driven"];
+
 /// What makes an item the same in the next run: its id where the file holds it, and its place.
 /// Files of old formats hold no ids for some objects; KiCad then makes up new ones at each run.
-fn key(item: &Item, in_file: bool) -> String {
+fn key(entry: &Entry, item: &Item, in_file: bool) -> String {
+    if ANY_PIN.contains(&entry.kind.as_str()) {
+        return item.description.clone();
+    }
     let place = match &item.pos {
         Some(pos) => format!("{} {}", pos.x, pos.y),
         None => String::new(),

@@ -114,3 +114,8 @@ fn add_library(path: &Path, files: &mut BTreeSet<PathBuf>) {
     let left = LIBRARY_FILES_MAX.saturating_sub(files.len());
     files.extend(footprints.take(left));
 }
+
+/// The sheets below a root, from the cache where their content is known.
+pub(crate) fn sheet_files(session: &Session<'_>, root: &Path) -> super::sheet_cache::SheetFiles {
+    super::sheet_cache::sheets(session, root)
+}

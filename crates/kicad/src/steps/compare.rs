@@ -34,9 +34,7 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     };
     if !root_sheet.exists() && project.beside("sch").exists() {
         let name = project.name("sch");
-        return Err(
-            session.failed(Signal::new(Source::File, signals::FORMAT_TOO_OLD).text(&name))
-        );
+        return Err(session.failed(Signal::new(Source::File, signals::FORMAT_TOO_OLD).text(&name)));
     }
     let sheets = Hierarchy::read(&root_sheet);
     project::sheets_sound(session, &sheets, &project.root)?;
@@ -80,15 +78,12 @@ pub(crate) fn failure(
     }
     let mut evidence = session.evidence();
     let names: Vec<&str> = differences.rewired.iter().map(|r| r.netlist.as_str()).collect();
-    let mut items =
-        names.iter().take(NETS_SHOWN_MAX).copied().collect::<Vec<_>>().join(", ");
+    let mut items = names.iter().take(NETS_SHOWN_MAX).copied().collect::<Vec<_>>().join(", ");
     if names.len() > NETS_SHOWN_MAX {
         items.push_str(&format!(" and {} more", names.len() - NETS_SHOWN_MAX));
     }
     let count = i64::try_from(names.len()).unwrap_or(i64::MAX);
-    evidence.push(
-        Signal::new(Source::Report, signals::NET_PINS_DIFFER).number(count).text(&items),
-    );
+    evidence.push(Signal::new(Source::Report, signals::NET_PINS_DIFFER).number(count).text(&items));
     evidence.test_ids = differences.rewired.iter().map(|r| r.netlist.clone()).collect();
     evidence.slots.insert("items".to_owned(), items);
     evidence.slots.insert("count".to_owned(), names.len().to_string());

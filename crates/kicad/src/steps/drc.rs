@@ -106,7 +106,7 @@ fn schematic(session: &Session<'_>, project: &Project) -> Result<Hierarchy, Stop
 }
 
 /// The major version that board and sheets need.
-pub(super) fn newest(header: Option<&Header>, sheets: Option<&Hierarchy>) -> u32 {
+pub(crate) fn newest(header: Option<&Header>, sheets: Option<&Hierarchy>) -> u32 {
     let of_board = header.and_then(Header::required_major).unwrap_or(0);
     let of_sheets = sheets.and_then(Hierarchy::required_major).unwrap_or(0);
     of_board.max(of_sheets)
@@ -121,7 +121,7 @@ fn newest_file(board: &Path, header: Option<&Header>, sheets: Option<&Hierarchy>
 }
 
 /// The board by our own parser. A file that it can't read is never called clean.
-pub(super) fn read_board(session: &Session<'_>, path: &Path) -> Result<(Document, Board), Stop> {
+pub(crate) fn read_board(session: &Session<'_>, path: &Path) -> Result<(Document, Board), Stop> {
     let damaged = |why: String| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let signal = Signal::new(Source::File, signals::BOARD_DAMAGED);
@@ -197,7 +197,7 @@ async fn call(session: &mut Session<'_>, ready: &Ready) -> Result<(Called, Prove
 }
 
 /// What a call was worth: its end, our own probes of disk and rights, then the proof.
-pub(super) fn judge_call<T>(
+pub(crate) fn judge_call<T>(
     session: &Session<'_>,
     called: &Called,
     caller: &call::Caller<'_>,

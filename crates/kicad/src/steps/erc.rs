@@ -80,7 +80,7 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
 ///
 /// # Errors
 /// A failure or refusal for what is wrong with it.
-pub(super) fn sheets(
+pub(crate) fn sheets(
     session: &Session<'_>,
     arg: &str,
 ) -> Result<(Project, PathBuf, Hierarchy), Stop> {

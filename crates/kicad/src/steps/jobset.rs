@@ -43,14 +43,13 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     let header = Header::read(&board).ok();
     let required = drc::newest(header.as_ref(), sheets.as_ref());
     let tool = tool::choose(env, session, required, &board, header.as_ref()).await?;
-    let unlinked: BTreeSet<PathBuf> =
-        destinations.iter().map(|d| project.folder.join(d)).collect();
+    let unlinked: BTreeSet<PathBuf> = destinations.iter().map(|d| project.folder.join(d)).collect();
     let mirror = project.mirror_without(session, sheets.as_ref(), "project", &unlinked)?;
     let name = "pcbflow-run.kicad_jobset";
     let bytes = std::fs::read(&jobset).unwrap_or_default();
-    mirror.write(name, &bytes).map_err(|e| {
-        session.failed(crate::cli::space::signal_of(&mirror.file(name), &e))
-    })?;
+    mirror
+        .write(name, &bytes)
+        .map_err(|e| session.failed(crate::cli::space::signal_of(&mirror.file(name), &e)))?;
     let before = listing(&mirror.folder);
     let caller = session.caller(tool, args::libraries(&session.context.step))?;
     let mut line: Vec<String> = ["jobset", "run", "-f"].map(String::from).into();
@@ -71,7 +70,9 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
         evidence.push(Signal::new(Source::File, codes::OUTPUT_MISSING).text("jobset"));
         return Err(Stop::Failed(evidence));
     }
-    if let Some(empty) = made.iter().find(|f| mirror.folder.join(f).metadata().map_or(0, |m| m.len()) == 0) {
+    if let Some(empty) =
+        made.iter().find(|f| mirror.folder.join(f).metadata().map_or(0, |m| m.len()) == 0)
+    {
         let text = empty.to_string_lossy();
         evidence.push(Signal::new(Source::File, codes::OUTPUT_EMPTY).text(&text));
         return Err(Stop::Failed(evidence));

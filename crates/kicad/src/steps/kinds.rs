@@ -16,8 +16,11 @@ const MAJOR: Arg = ("kicad", false, "major version of KiCad to use, such as 9");
 const ACCEPT: Arg =
     ("accept_rules", false, "true: rules that are looser than the recorded ones are meant so");
 
-const FOOTPRINTS: Arg =
-    ("footprint_map", false, "file that maps references to footprints, for parts that were dropped");
+const FOOTPRINTS: Arg = (
+    "footprint_map",
+    false,
+    "file that maps references to footprints, for parts that were dropped",
+);
 
 /// The design-rule check.
 pub const DRC: KindInfo = KindInfo {

@@ -47,7 +47,7 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
 }
 
 /// A netlist that was just made.
-pub(super) struct Made {
+pub(crate) struct Made {
     /// What is in it.
     pub netlist: Netlist,
     /// Where it lies, in the scratch folder.
@@ -83,7 +83,7 @@ fn whole(session: &Session<'_>, made: &Made) -> Result<(), Stop> {
 }
 
 /// Exports the netlist into the scratch folder and reads it back.
-pub(super) async fn export(
+pub(crate) async fn export(
     env: &FindEnv,
     session: &mut Session<'_>,
     project: &Project,

@@ -174,6 +174,10 @@ pub fn header(session: &Session<'_>, file: &Path) -> Result<Option<Header>, Stop
         let name = file.to_string_lossy();
         return Err(session.failed(Signal::new(Source::File, signals::INPUT_MISSING).text(&name)));
     }
+    if file.is_dir() {
+        let text = format!("{}: it is a folder", file.to_string_lossy());
+        return Err(session.failed(Signal::new(Source::File, signals::BOARD_DAMAGED).text(&text)));
+    }
     Ok(Header::read(file).ok())
 }
 

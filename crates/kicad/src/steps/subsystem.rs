@@ -13,6 +13,7 @@ use super::stop::{Session, Stop};
 use super::{args, closure, compare, drc, erc, export, jobset, kinds, netlist};
 use crate::cli::call;
 use crate::cli::find::FindEnv;
+use crate::recover;
 
 /// KiCad on the command line.
 #[derive(Debug, Default)]
@@ -109,23 +110,22 @@ impl Subsystem for Kicad {
         session.finish(end)
     }
 
+    fn handles(&self, class: &str, action: &str) -> bool {
+        recover::handles(class, action)
+    }
+
     async fn recover(
         &self,
-        _context: &StepContext,
-        _services: &Services,
+        context: &StepContext,
+        services: &Services,
         _class: &str,
         action: &str,
     ) -> Recovery {
-        Recovery::not_applicable(&format!("{action} is not known here"))
+        recover::recover(&self.env(), context, services, action).await
     }
 
-    async fn probe(
-        &self,
-        _context: &StepContext,
-        _services: &Services,
-        probe: &str,
-    ) -> CheckResult {
-        CheckResult::could_not_run(probe, "it is not known here")
+    async fn probe(&self, context: &StepContext, services: &Services, probe: &str) -> CheckResult {
+        recover::probe(&self.env(), context, services, probe).await
     }
 }
 

@@ -174,12 +174,20 @@ fn gerbers(files: &Files, board: &Board) -> Result<Vec<Finding>, Fault> {
     for (at, layer) in copper_order(board).into_iter().enumerate() {
         let copper = board.copper.get(layer).copied().unwrap_or_default();
         match by_layer.get(&(at + 1)) {
-            None => found.push(error("layer_missing", format!("there is no Gerber file of {layer}"))),
+            None => {
+                found.push(error("layer_missing", format!("there is no Gerber file of {layer}")))
+            }
             Some((false, _)) if copper.total() > 0 => {
-                found.push(error("copper_missing", format!("the Gerber file of {layer} has no copper")));
+                found.push(error(
+                    "copper_missing",
+                    format!("the Gerber file of {layer} has no copper"),
+                ));
             }
             Some((_, false)) if copper.fills > 0 => {
-                found.push(error("pour_missing", format!("the Gerber file of {layer} has no poured copper")));
+                found.push(error(
+                    "pour_missing",
+                    format!("the Gerber file of {layer} has no poured copper"),
+                ));
             }
             Some(_) => {}
         }

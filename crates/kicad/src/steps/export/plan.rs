@@ -161,7 +161,15 @@ impl Line<'_> {
                 self.file("-pos.csv"),
             ),
             What::Bom => with(
-                &["sch", "export", "bom", "--group-by", "Value,Footprint", "--ref-range-delimiter", ""],
+                &[
+                    "sch",
+                    "export",
+                    "bom",
+                    "--group-by",
+                    "Value,Footprint",
+                    "--ref-range-delimiter",
+                    "",
+                ],
                 self.file("-bom.csv"),
             ),
             What::Pdf => {
@@ -175,8 +183,15 @@ impl Line<'_> {
             }
             What::Svg => with(
                 &[
-                    "pcb", "export", "svg", "--mode-single", "--page-size-mode", "2",
-                    "--exclude-drawing-sheet", "-l", "F.Cu,F.Mask,F.Silkscreen,Edge.Cuts",
+                    "pcb",
+                    "export",
+                    "svg",
+                    "--mode-single",
+                    "--page-size-mode",
+                    "2",
+                    "--exclude-drawing-sheet",
+                    "-l",
+                    "F.Cu,F.Mask,F.Silkscreen,Edge.Cuts",
                 ],
                 self.file("-front.svg"),
             ),

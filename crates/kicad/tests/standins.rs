@@ -1,0 +1,150 @@
+//! Programs that stand before the real tool and lie.
+
+mod support;
+
+use std::path::PathBuf;
+
+use pcbflow_core::ports::StepResult;
+use pcbflow_kicad::Kicad;
+use pcbflow_kicad::cli::FindEnv;
+use serde_json::json;
+use support::*;
+
+const REPORT: &str = r#"{"$schema":"https://schemas.kicad.org/drc.v1.json","coordinate_units":"mm","date":"DATE","kicad_version":"9.0.8","schematic_parity":[],"source":"SOURCE","unconnected_items":[],"violations":[]}"#;
+
+/// A tool that answers `version` and then does what `body` says; `$out` is the report's path.
+fn tool(body: &str) -> String {
+    format!(
+        "#!/bin/sh\nif [ \"$1\" = version ]; then echo 9.0.8; exit 0; fi\nout=; while [ $# -gt 0 ]; do [ \"$1\" = -o ] && out=$2; shift; done\n{body}\n"
+    )
+}
+
+fn bench_with(script: &str) -> Option<Bench> {
+    let demo = demo(9, "stickhub")?;
+    let folder = tempfile::tempdir().unwrap().keep();
+    let program = program(&folder, "kicad-cli", script);
+    let path = Some(program.parent().map(PathBuf::from).unwrap().into_os_string());
+    let mut bench = Bench::with(Kicad::looking_in(FindEnv { path, known: vec![] }));
+    bench.deadline_ms = 3_000;
+    bench.bring(&demo);
+    Some(bench)
+}
+
+fn report(source: &str, date: &str) -> String {
+    REPORT.replace("SOURCE", source).replace("DATE", date)
+}
+
+#[test]
+fn lies_are_seen_through() {
+    let now = "$(date -u +%Y-%m-%dT%H:%M:%S+0000)";
+    let say = |source: &str, date: &str| {
+        let text = report(source, date).replace('"', "\\\"").replace("$schema", "schema");
+        format!("echo \"{text}\" > \"$out\"; echo Saved DRC Report to $out")
+    };
+    let good = say("StickHub.kicad_pcb", now);
+    let cases: Vec<(&str, String, &str)> = vec![
+        ("nothing", "exit 0".into(), "kicad.report_missing"),
+        ("says saved", "echo Saved DRC Report to $out; exit 0".into(), "kicad.report_missing"),
+        ("empty", ": > \"$out\"; echo Saved".into(), "kicad.report_empty"),
+        (
+            "half",
+            format!("{good}; head -c 60 \"$out\" > \"$out.x\"; mv \"$out.x\" \"$out\""),
+            "kicad.report_unreadable",
+        ),
+        ("not json", "echo hello > \"$out\"".into(), "kicad.report_unreadable"),
+        ("old", say("StickHub.kicad_pcb", "2020-01-01T00:00:00+0000"), "kicad.report_stale"),
+        ("other board", say("Other.kicad_pcb", now), "kicad.report_other_board"),
+        ("no canary", good.clone(), "kicad.canary_not_hit"),
+        ("status 5, nothing found", format!("{good}; exit 5"), "kicad.report_contradicts_exit"),
+        ("segfault", format!("{good}; kill -SEGV $$"), "signal"),
+        ("status 139", "exit 139".into(), "status"),
+        ("status 2", "exit 2".into(), "status"),
+        ("endless", "yes".into(), "output_endless"),
+        ("hangs", "sleep 600".into(), "deadline_passed"),
+        ("forks", "sleep 600 & sleep 600".into(), "deadline_passed"),
+        (
+            "no parity",
+            format!("echo 'Failed to fetch schematic netlist for parity tests.' >&2; {good}"),
+            "kicad.parity_not_run",
+        ),
+        (
+            "broken kiface",
+            "echo 'Failed to load kiface library' >&2; exit 255".into(),
+            "kicad.install_broken",
+        ),
+        (
+            "old flags",
+            "echo 'Unknown argument: --schematic-parity'; echo Usage: x; exit 1".into(),
+            "kicad.flags_refused",
+        ),
+    ];
+    for (what, body, code) in cases {
+        let Some(bench) = bench_with(&tool(&body)) else { return };
+        let began = std::time::Instant::now();
+        let got = bench.codes("kicad/drc", &[("board", json!("StickHub.kicad_pcb"))]);
+        assert!(got.contains(&code.to_owned()), "{what}: {got:?}");
+        assert!(began.elapsed().as_secs() < 20, "{what}");
+    }
+}
+
+#[test]
+fn a_tool_without_a_version_is_broken() {
+    for script in ["#!/bin/sh\nexit 0\n", "#!/bin/sh\nexit 255\n", "#!/bin/sh\necho 7.0.11\n"] {
+        let Some(bench) = bench_with(script) else { return };
+        let got = bench.codes("kicad/drc", &[("board", json!("StickHub.kicad_pcb"))]);
+        assert_eq!(got, ["kicad.version_out_of_range"]);
+    }
+}
+
+#[test]
+fn exports_that_are_empty_or_not_there() {
+    for (body, code) in [
+        ("exit 0", "output_missing"),
+        (
+            "d=$out; case $d in */) mkdir -p $d; d=$d/StickHub-F_Cu.gtl;; esac; : > $d; echo Plotted",
+            "output_empty",
+        ),
+        (
+            "d=$out; case $d in */) mkdir -p $d; d=$d/StickHub-F_Cu.gtl;; esac; echo half > $d",
+            "kicad.report_unreadable",
+        ),
+    ] {
+        let Some(bench) = bench_with(&tool(body)) else { return };
+        let got = bench.codes("kicad/export", &[("board", json!("StickHub.kicad_pcb"))]);
+        assert_eq!(got, [code], "{body}");
+        assert!(!bench.board_dir().join("out").exists(), "nothing unproven is put in place");
+    }
+}
+
+#[test]
+fn a_finished_board_spawns_nothing_when_looked_at() {
+    use pcbflow_core::ports::Subsystem as _;
+    let Some(bench) = bench_with(&tool("exit 0")) else { return };
+    let context = bench.context("kicad/drc", &[("board", json!("StickHub.kicad_pcb"))]);
+    let look = || wait(bench.kicad.closure(&context, &bench.services)).unwrap();
+    let first = look();
+    let runs = bench.spawn.runs.lock().unwrap().len();
+    assert_eq!(runs, 1, "the version is asked for once");
+    assert_eq!(look(), first);
+    assert_eq!(bench.spawn.runs.lock().unwrap().len(), runs);
+    assert_eq!(first.settings["tool"], "kicad-cli 9.0.8");
+    for name in [
+        "StickHub.kicad_pcb",
+        "StickHub.kicad_pro",
+        "StickHub.kicad_dru",
+        "StickHub.kicad_sch",
+        "fp-lib-table",
+    ] {
+        assert!(first.files.iter().any(|f| f.ends_with(name)), "{name}");
+    }
+    assert!(first.files.iter().any(|f| f.extension().is_some_and(|e| e == "kicad_mod")));
+}
+
+#[test]
+fn the_first_on_path_is_the_one_used() {
+    let Some(bench) = bench_with(&tool("echo impostor >&2; exit 2")) else { return };
+    let observation = bench.run("kicad/drc", &[("board", json!("StickHub.kicad_pcb"))]);
+    assert!(matches!(observation.result, StepResult::Failed(_)));
+    assert!(observation.stderr.text.contains("impostor"));
+    assert_eq!(observation.exit, Some(2));
+}
