@@ -413,7 +413,7 @@ fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
         }
         if c.apart > 0 {
             head.push_str(&format!(
-                "; listed apart: {} library-copy warnings, which depend on this computer's libraries",
+                "; listed apart: {} warnings that depend on the libraries of this computer",
                 c.apart
             ));
         }
