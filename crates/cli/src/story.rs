@@ -162,10 +162,6 @@ pub fn ask_out(ask: &AskState) -> AskOut {
 /// The literal command by which an ask is answered.
 #[must_use]
 pub fn answer_command(ask: &AskState) -> String {
-    let value = match ask.kind.as_str() {
-        "go_ahead" => "yes",
-        kind if kind.starts_with("pick") || kind.starts_with("choose") => "VALUE",
-        _ => "retry",
-    };
+    let value = if ask.kind == "go_ahead" { "yes" } else { "retry" };
     format!("pcbflow answer {} {value}", ask.id)
 }
