@@ -238,15 +238,25 @@ async fn create_repository(context: &StepContext, services: &Services) -> Recove
     }
 }
 
-fn move_lock(context: &StepContext) -> Recovery {
-    let repo = match Repo::locate(&context.board_dir) {
-        Ok(repo) => repo,
-        Err(fault) => return Recovery::not_applicable(&fault.to_string()),
-    };
-    match git::move_own_aside(&repo, &context.state_dir.join("moved-locks"), None) {
+/// Moves the locks of our own dead processes aside; with `run`, only those of that run.
+async fn move_locks(
+    context: &StepContext,
+    services: &Services,
+    run: Option<&str>,
+) -> Result<usize, String> {
+    let repo = Repo::locate(&context.board_dir).map_err(|fault| fault.to_string())?;
+    let git = git::Git::new(services, &repo.top, &context.tag);
+    let more = git::own_ref_locks(&git, &repo, &context.run).await;
+    let aside = context.state_dir.join("moved-locks");
+    git::move_own_aside(&repo, &aside, run, &more)
+        .map_err(|e| format!("the lock can't be moved: {e}"))
+}
+
+async fn move_lock(context: &StepContext, services: &Services) -> Recovery {
+    match move_locks(context, services, None).await {
         Ok(0) => Recovery::not_applicable("the lock is not our own"),
         Ok(n) => Recovery::done(&format!("moved {n} locks of a dead process of our own aside")),
-        Err(e) => Recovery::failed(&format!("the lock can't be moved: {e}")),
+        Err(why) => Recovery::failed(&why),
     }
 }
 
@@ -304,12 +314,9 @@ impl Subsystem for CheckpointSubsystem {
                 pcbflow_core::check::CheckOutcome::CouldNotRun => ReadBack::Unclear,
             };
         }
-        if let Ok(repo) = Repo::locate(&context.board_dir) {
-            // What this very run left behind when it was cut short.
-            let aside = context.state_dir.join("moved-locks");
-            if let Err(error) = git::move_own_aside(&repo, &aside, Some(&context.run)) {
-                tracing::debug!(%error, "a lock of this run stays");
-            }
+        // What this very run left behind when it was cut short.
+        if let Err(error) = move_locks(context, services, Some(&context.run)).await {
+            tracing::debug!(%error, "a lock of this run stays");
         }
         match git::already_landed(services, &context.tag, &git::wanted(context)).await {
             Ok(Some(_)) => ReadBack::Partial,
@@ -360,7 +367,7 @@ impl Subsystem for CheckpointSubsystem {
                 }
             }
             actions::CREATE_REPOSITORY => create_repository(context, services).await,
-            actions::MOVE_OWN_LOCK_ASIDE => move_lock(context),
+            actions::MOVE_OWN_LOCK_ASIDE => move_lock(context, services).await,
             actions::FAST_FORWARD => git::fast_forward(services, tag, dir).await,
             actions::MERGE_TEXT_IN_SCRATCH => git::merge_text(services, tag, dir).await,
             actions::AGAIN_AT_PHASE_END => {

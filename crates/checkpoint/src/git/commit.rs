@@ -4,7 +4,7 @@
 //! lost; hooks run and see that index. The person's own index is locked meanwhile, and gets the
 //! committed entries afterwards.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pcbflow_core::check::CheckResult;
 use pcbflow_core::event::OutputRef;
@@ -12,8 +12,8 @@ use pcbflow_core::evidence::{Evidence, Signal, Source};
 use pcbflow_core::ids::{BoardName, PhaseId};
 use pcbflow_core::ports::{Services, StepContext};
 
-use super::history::{self, BOARD, LEDGER, PHASE, RUN};
-use super::lock::{Holder, IndexLock, locks};
+use super::history;
+use super::lock::{Holder, IndexLock, locks, own_ref_locks};
 use super::place::{Head, Repo, is_id};
 use super::{Anchor, Git, facts};
 use crate::manifest::MANIFEST_NAME;
@@ -270,9 +270,7 @@ impl Work<'_> {
     /// Nothing is under way, nothing is locked, the identity is set, no path is ignored.
     async fn may_commit(&self) -> Result<(), Stop> {
         let mut signals = facts::conflicts(&self.git, &self.repo).await;
-        signals.extend(
-            facts::lock_signals(&self.repo).into_iter().filter(|s| s.code != signals::LOCK_HELD),
-        );
+        signals.extend(self.locks().await);
         if signals.is_empty() {
             signals = facts::identity(&self.git).await;
         }
@@ -290,6 +288,24 @@ impl Work<'_> {
             evidence.push(signal);
         }
         Err(failed(evidence))
+    }
+
+    /// Locks that are not held by a living pcbflow, which is waited for.
+    async fn locks(&self) -> Vec<Signal> {
+        let mut found: Vec<Signal> = facts::lock_signals(&self.repo)
+            .into_iter()
+            .filter(|s| s.code != signals::LOCK_HELD)
+            .collect();
+        if found.iter().any(|s| s.code == signals::LOCK_FILE) {
+            let ours = own_ref_locks(&self.git, &self.repo, &self.wanted.run).await;
+            for signal in &mut found {
+                if ours.iter().any(|p| *p == Path::new(&signal.text)) {
+                    let code = signals::LOCK_OF_OWN_DEAD_CHILD;
+                    *signal = Signal::new(Source::Own, code).text(&signal.text);
+                }
+            }
+        }
+        found
     }
 
     /// Paths that an ignore rule, or another repository below this one, keeps out.
@@ -383,7 +399,7 @@ impl Work<'_> {
         self.put(&git, entries, ids).await?;
         let git = git.within(self.wanted.deadline_ms);
         let args = ["commit", "-q", "--cleanup=whitespace", "-F", "-"];
-        let out = git.feed(&args, Some(self.message().into_bytes())).await;
+        let out = git.feed(&args, Some(history::message(self.wanted).into_bytes())).await;
         let now = self.repo.head().and_then(|h| h.commit);
         let now = match now {
             Some(id) => Some(id),
@@ -431,21 +447,6 @@ impl Work<'_> {
             return Ok(());
         }
         Err(failed(facts::why(&self.git, &self.repo, KIND_COMMIT, out).await))
-    }
-
-    fn message(&self) -> String {
-        let w = self.wanted;
-        let count = w.outputs.len();
-        let files = if count == 1 { "file" } else { "files" };
-        let mut text = format!(
-            "{}: outputs of {}\n\n{count} {files} and the state of the board.\n\n",
-            w.board, w.phase
-        );
-        text.push_str(&format!("{BOARD}: {}\n{PHASE}: {}\n{RUN}: {}\n", w.board, w.phase, w.run));
-        if let Some(anchor) = &w.anchor {
-            text.push_str(&format!("{LEDGER}: {anchor}\n"));
-        }
-        text
     }
 
     /// The commit holds the recorded content at every path, and the files are still what was

@@ -2,7 +2,7 @@
 
 use pcbflow_core::ids::{BoardName, Digest, LedgerId, PhaseId, Seq};
 
-use super::Git;
+use super::{Git, Wanted};
 
 /// Trailer with the board.
 pub(super) const BOARD: &str = "Pcbflow-Board";
@@ -75,6 +75,21 @@ impl CommitInfo {
         self.boards.iter().any(|b| b == board.as_str())
             && self.phases.iter().any(|p| p == phase.as_str())
     }
+}
+
+/// The message of a commit, trailers included.
+pub(super) fn message(w: &Wanted) -> String {
+    let count = w.outputs.len();
+    let files = if count == 1 { "file" } else { "files" };
+    let mut text = format!(
+        "{}: outputs of {}\n\n{count} {files} and the state of the board.\n\n",
+        w.board, w.phase
+    );
+    text.push_str(&format!("{BOARD}: {}\n{PHASE}: {}\n{RUN}: {}\n", w.board, w.phase, w.run));
+    if let Some(anchor) = &w.anchor {
+        text.push_str(&format!("{LEDGER}: {anchor}\n"));
+    }
+    text
 }
 
 /// pcbflow's commits, newest first. One call of git.

@@ -6,13 +6,18 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::place::Repo;
+use super::Git;
+use super::history::RUN;
+use super::place::{Repo, is_id};
 
 /// First word of our lock's line.
 const MARK: &str = "pcbflow-lock-v1";
 /// Most bytes of a lock that are looked at.
 const LOOK_BYTES_MAX: u64 = 512;
+/// How long a commit holds the lock on the head at most, in seconds.
+const MOMENT_S: u64 = 2;
 /// Most locks kept aside.
 const ASIDE_MAX: u32 = 1_000;
 
@@ -159,8 +164,62 @@ pub fn own_dead(repo: &Repo, run: Option<&str>) -> Vec<PathBuf> {
     locks(repo).into_iter().filter(|(_, h)| ours(h)).map(|(p, _)| p).collect()
 }
 
+/// Locks on references that a git of ours left behind when it was ended in the middle of the
+/// commit of `run`. Told by content: the branch's lock holds the id of the commit to be, and that
+/// commit names the run. Only the run's owner may ask, after the earlier owner's processes ended.
+pub async fn own_ref_locks(git: &Git<'_>, repo: &Repo, run: &str) -> Vec<PathBuf> {
+    let on_head = repo.git_dir.join("HEAD.lock");
+    let head_locked = std::fs::metadata(&on_head).is_ok_and(|m| m.len() == 0);
+    let head = repo.head();
+    let branch = head.as_ref().and_then(|h| h.branch.as_ref());
+    let on_branch = branch.map(|b| repo.common_dir.join(format!("{b}.lock")));
+    let mut found = Vec::new();
+    match on_branch.filter(|p| p.exists()) {
+        Some(path) => {
+            let id = std::fs::read_to_string(&path).unwrap_or_default();
+            if commit_time(git, id.trim(), run).await.is_some() {
+                found.push(path);
+                // Both are taken in one go; the head's holds nothing.
+                found.extend(head_locked.then_some(on_head));
+            }
+        }
+        // The branch was moved already, the head's lock not yet removed.
+        None if head_locked => {
+            let id = head.and_then(|h| h.commit).unwrap_or_default();
+            let made_s = commit_time(git, &id, run).await;
+            if made_s.is_some_and(|at| left_then(&on_head, at)) {
+                found.push(on_head);
+            }
+        }
+        None => {}
+    }
+    found
+}
+
+/// When a commit of the run was made, in seconds; `None` when it is not one.
+async fn commit_time(git: &Git<'_>, id: &str, run: &str) -> Option<u64> {
+    if !is_id(id) {
+        return None;
+    }
+    let out = git.run(&["cat-file", "commit", id]).await;
+    let trailer = format!("{RUN}: {run}");
+    if !out.ok() || !out.stdout.lines().any(|l| l == trailer) {
+        return None;
+    }
+    let line = out.stdout.lines().find(|l| l.starts_with("committer "))?;
+    line.rsplit(' ').nth(1)?.parse().ok()
+}
+
+/// Whether a lock was made in the moment of the commit and is too old to be in use.
+fn left_then(path: &Path, made_s: u64) -> bool {
+    let Ok(modified) = std::fs::metadata(path).and_then(|m| m.modified()) else { return false };
+    let at = modified.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let age = SystemTime::now().duration_since(modified).map_or(0, |d| d.as_secs());
+    at.abs_diff(made_s) <= MOMENT_S && age >= MOMENT_S
+}
+
 /// Moves the locks that a dead process of ours left into `aside`; with `run`, only those of that
-/// run. Returns how many; all others stay.
+/// run. `more` are locks on references that were proven ours. Returns how many; all others stay.
 ///
 /// # Errors
 /// The system refused.
@@ -168,19 +227,20 @@ pub fn move_own_aside(
     repo: &Repo,
     aside: &Path,
     run: Option<&str>,
+    more: &[PathBuf],
 ) -> Result<usize, std::io::Error> {
     let mut moved = 0;
-    for path in own_dead(repo, run) {
+    for path in own_dead(repo, run).iter().chain(more) {
         std::fs::create_dir_all(aside)?;
         let name = path.file_name().map_or_else(|| "lock".into(), |n| n.to_os_string());
         let to = (0..ASIDE_MAX)
             .map(|n| aside.join(format!("{}.{n}", name.display())))
             .find(|p| !p.exists())
             .ok_or_else(|| std::io::Error::from(ErrorKind::AlreadyExists))?;
-        std::fs::copy(&path, &to)?;
+        std::fs::copy(path, &to)?;
         // Looked at again right before: it may have been taken over meanwhile.
-        if matches!(holder(&path), Holder::OwnDead(_)) {
-            std::fs::remove_file(&path)?;
+        if more.contains(path) || matches!(holder(path), Holder::OwnDead(_)) {
+            std::fs::remove_file(path)?;
             moved += 1;
         }
     }

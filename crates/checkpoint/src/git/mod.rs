@@ -28,7 +28,7 @@ use pcbflow_core::ports::{Captured, Services, SpawnEnded, SpawnRequest};
 pub use commit::{Done, KIND_COMMIT, Stop, Wanted, already_landed, commit, wanted};
 pub use facts::why;
 pub use history::{Anchor, CommitInfo, HISTORY_LOOK_MAX, anchor, committed};
-pub use lock::{move_own_aside, own_dead};
+pub use lock::{move_own_aside, own_dead, own_ref_locks};
 pub use place::{Head, PlaceFault, Repo};
 pub use probe::{
     history_sound, holds, index_parses, merge_whole, remote_equals_local, scratch_commit,

@@ -60,3 +60,20 @@ fn faults_of_the_text() {
     }
     insta::assert_snapshot!(seen);
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_input_panics(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
+        if let Ok(tree) = parse(&bytes) {
+            assert!(tree.place_of("phases[0].steps[1].needs").line > 0);
+        }
+    }
+
+    #[test]
+    fn no_text_panics(text in "[a-c:\\-\\[\\]{}&*!|>'\"#%@ \n\t0-9.,~?]{0,120}") {
+        if let Ok(tree) = parse(text.as_bytes()) {
+            assert!(tree.at.line > 0);
+            crate::manifest::parse(std::path::Path::new("p"), text.into_bytes()).ok();
+        }
+    }
+}

@@ -196,6 +196,51 @@ async fn a_lock_of_our_own_dead_process_is_moved_aside() {
 }
 
 #[tokio::test]
+async fn locks_of_references_that_our_own_git_left() {
+    use pcbflow_core::ports::Subsystem as _;
+    let w = World::new();
+    let commit = |run: &str| {
+        let message = format!("x\n\nPcbflow-Run: {run}\n");
+        w.git(&["commit-tree", "-p", "HEAD", "-m", &message, "HEAD^{tree}"])
+    };
+    let (on_head, on_branch) =
+        (w.git_dir().join("HEAD.lock"), w.git_dir().join("refs/heads/main.lock"));
+    for (run, ours) in [("r-other", false), ("r-1", true)] {
+        std::fs::write(&on_head, "").unwrap();
+        std::fs::write(&on_branch, format!("{}\n", commit(run))).unwrap();
+        let (class, evidence) = w.class().await;
+        assert_eq!(class, "GIT-3");
+        let code = if ours { "git.lock_of_own_dead_child" } else { "git.lock_file" };
+        assert_eq!(codes(&evidence), [code, code], "{run}");
+        w.subsystem.read_back(&w.context, &w.services).await;
+        assert_eq!((on_head.exists(), on_branch.exists()), (!ours, !ours), "{run}");
+    }
+    w.committed().await;
+    // The branch was moved and only the lock on the head is left.
+    std::fs::write(&on_head, "").unwrap();
+    w.subsystem.read_back(&w.context, &w.services).await;
+    assert!(on_head.exists(), "young enough to be in use");
+    let file = std::fs::File::options().write(true).open(&on_head).unwrap();
+    let ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    file.set_modified(ago).unwrap();
+    w.subsystem.read_back(&w.context, &w.services).await;
+    assert!(on_head.exists(), "of another moment");
+}
+
+#[tokio::test]
+async fn a_folder_of_another_user() {
+    let w = World::new();
+    let ws = &w.context.workspace;
+    let done = std::process::Command::new("chown").args(["-R", "12345"]).arg(ws).status();
+    if !done.is_ok_and(|s| s.success()) {
+        return;
+    }
+    let (class, evidence) = w.class().await;
+    assert_eq!(class, "GIT-2", "{evidence:?}");
+    assert!(codes(&evidence).contains(&"git.other_owner".to_owned()), "{evidence:?}");
+}
+
+#[tokio::test]
 async fn a_worktree() {
     let mut w = World::new();
     let tree = w.context.workspace.parent().unwrap().join("tree ü");
