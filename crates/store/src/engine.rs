@@ -62,6 +62,14 @@ impl Handle {
         }
     }
 
+    /// Closes the file; what goes wrong is said, where a drop would hide it.
+    pub(crate) fn close(self) -> Result<(), LedgerError> {
+        match self {
+            Handle::Writer(db) => close(db),
+            Handle::Reader(db) => db.close().map_err(|e| fault::engine("closing the record", e)),
+        }
+    }
+
     pub(crate) fn begin_read(&self) -> Result<ReadTransaction, LedgerError> {
         let txn = match self {
             Handle::Writer(db) => db.begin_read(),
@@ -80,6 +88,11 @@ impl Handle {
             }
         }
     }
+}
+
+/// Closes a file that was open for writing.
+pub(crate) fn close(db: Database) -> Result<(), LedgerError> {
+    db.close().map_err(|e| fault::engine("closing the record", e))
 }
 
 /// What a read-only look at the file found.

@@ -21,6 +21,7 @@ pub mod probe;
 pub mod read;
 mod reserve;
 pub mod rows;
+pub mod segment;
 pub mod signals;
 pub mod stats;
 mod stored;

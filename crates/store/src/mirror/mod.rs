@@ -129,6 +129,20 @@ impl Mirrors {
         self.run(ledger, board, Fold::default())
     }
 
+    /// Deletes and makes again the mirrors of every board in the ledger.
+    ///
+    /// # Errors
+    /// Only what the ledger says.
+    pub fn rebuild_all(&self, ledger: &dyn Store) -> Result<Vec<MirrorWarning>, LedgerError> {
+        let mut warnings = Vec::new();
+        for stream in ledger.streams()? {
+            if let Some(board) = stream.board() {
+                warnings.extend(self.rebuild(ledger, board)?);
+            }
+        }
+        Ok(warnings)
+    }
+
     /// Whether the files still begin with what the fold wrote as final.
     fn fits(&self, board: &BoardName, fold: &Fold) -> bool {
         fold.phases.iter().all(|(id, phase)| {

@@ -264,7 +264,8 @@ fn judge(image: Vec<u8>, wanted: &Wanted, under_way: Option<&(StreamId, Vec<Stri
 
 fn seeds() -> std::ops::Range<u64> {
     let first = std::env::var("PCBFLOW_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(100);
-    first..first + 120
+    let count = std::env::var("PCBFLOW_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(60);
+    first..first + count
 }
 
 #[test]
@@ -291,7 +292,7 @@ fn a_crash_at_any_call_keeps_everything_acknowledged() {
             judge(image, &wanted, under_way.as_ref(), &case);
         }
     }
-    assert!(cut > 60, "only {cut} of the runs were cut in an append");
+    assert!(cut * 2 > seeds().count() as u64, "only {cut} of the runs were cut in an append");
 }
 
 #[test]

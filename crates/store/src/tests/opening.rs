@@ -169,3 +169,52 @@ fn a_newer_release_is_read_and_never_written() {
     assert!(matches!(refused, Err(LedgerError::Newer { found: 9, known: 1 })), "{refused:?}");
     assert_eq!(place.try_open(Mode::Read).unwrap().newer, Some(9));
 }
+
+#[test]
+fn after_damage_a_person_can_go_on_in_a_new_segment() {
+    use crate::segment::start_over;
+    use pcbflow_core::event::Fact;
+    use pcbflow_core::time::Timestamp;
+    let place = Place::new();
+    let ledger = place.open();
+    ledger.append(&board("a"), Expect::Any, &[note(1)]).unwrap();
+    let head = ledger.append(&board("a"), Expect::Any, &[note(2)]).unwrap();
+    let id = ledger.id();
+    let busy = start_over(&place.options(), Timestamp(5));
+    assert!(matches!(busy, Err(LedgerError::Refused { .. })), "{busy:?}");
+    drop(ledger);
+    // Gone: what this machine knew is named.
+    fs::remove_file(place.file()).unwrap();
+    let over = start_over(&place.options(), Timestamp(5)).unwrap();
+    assert_eq!((over.aside, over.adopted[&board("a")]), (None, head));
+    let first = over.opened.ledger.read(&board("a"), Seq(1), 1, true).unwrap();
+    assert!(matches!(&first[0].fact, Fact::SegmentAdopted { ledger, seq, hash }
+        if *ledger == id && *seq == head.seq && *hash == head.hash));
+    drop(over.opened);
+    let second = place.open().id();
+    assert_ne!(second, id);
+    // There: it is put aside whole, under the name of its digest.
+    let bytes = fs::read(place.file()).unwrap();
+    let over = start_over(&place.options(), Timestamp(6)).unwrap();
+    assert_eq!(fs::read(over.aside.unwrap()).unwrap(), bytes);
+    assert_eq!(over.adopted[&board("a")].seq, Seq(1));
+    drop(over.opened);
+    assert!(!place.try_open(Mode::Write).unwrap().created, "opened as always from here on");
+}
+
+#[test]
+fn unused_room_is_given_back() {
+    let place = Place::new();
+    let events: Vec<_> = (0..1000).map(note).collect();
+    let ledger = place.open();
+    for _ in 0..40 {
+        ledger.append(&board("a"), Expect::Any, &events).unwrap();
+    }
+    let before = fs::metadata(place.file()).unwrap().len();
+    drop(ledger);
+    let ledger = place.open();
+    let bytes = crate::stats::stats(ledger.as_ref(), None, None).unwrap().streams[0].bytes;
+    let after = fs::metadata(place.file()).unwrap().len();
+    // Small events: the frame weighs more here than in the benches.
+    assert!(after < before && after < bytes * 2, "{bytes} bytes in {before}, then {after}");
+}
