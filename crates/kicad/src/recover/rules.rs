@@ -2,6 +2,8 @@
 
 use pcbflow_core::ports::{Recovery, Services, StepContext};
 
+use crate::file::board::Board;
+use crate::file::rules::lint;
 use crate::file::schematic::Hierarchy;
 use crate::report::rules::RuleSetBlob;
 use crate::steps::project::Project;
@@ -30,18 +32,22 @@ pub(super) fn copy_with_rules(context: &StepContext, services: &Services) -> Rec
     if sheet.exists() && !Hierarchy::read(&sheet).problems.is_empty() {
         return Recovery::not_applicable("a sheet of the schematic is missing; rules do not help");
     }
+    // A new rule with a typing error must not be checked away by rules from before it.
+    let custom = project.custom_rules().ok().flatten();
+    if !custom.as_ref().is_none_or(|bytes| is_sound(bytes, &project)) {
+        return Recovery::not_applicable("the custom rules have a fault that a person must mend");
+    }
     let recorded = RuleSetBlob::recorded(&context.records, services.blobs.as_ref());
     let now = project.rule_set();
-    let sound = now.as_ref().is_some_and(|set| is_sound(set.rules.as_deref()));
     match (recorded, now) {
-        (Some(was), Some(now)) if sound && was.loosened(&now).is_empty() => {
+        (Some(was), Some(now)) if was.loosened(&now).is_empty() => {
             Recovery::done("the rules are sound; the check runs in a new private copy")
         }
         (Some(_), _) => {
             Recovery::done("the next check runs in a private copy with the recorded rule set")
                 .note(NOTE_RULESET, RECORDED)
         }
-        (None, Some(_)) if sound && !sheet_missing(&session, &project) => {
+        (None, Some(_)) if !sheet_missing(&session, &project) => {
             Recovery::done("the rules are sound; the check runs in a new private copy")
         }
         (None, _) => Recovery::not_applicable("no rule set is on record for this board"),
@@ -55,6 +61,11 @@ fn sheet_missing(session: &Session<'_>, project: &Project) -> bool {
         && !project.beside("kicad_sch").exists()
 }
 
-fn is_sound(rules: Option<&str>) -> bool {
-    rules.is_none_or(|text| crate::file::rules::lint(text.as_bytes(), u32::MAX, &[]).is_sound())
+/// Whether the custom rules are sound on this board, whose layers have names of their own.
+fn is_sound(rules: &[u8], project: &Project) -> bool {
+    let layers: Vec<String> = Board::read(&project.beside("kicad_pcb"))
+        .map(|board| board.layers.into_iter().flat_map(|l| [Some(l.name), l.user_name]))
+        .map(|names| names.flatten().collect())
+        .unwrap_or_default();
+    lint(rules, u32::MAX, &layers).is_sound()
 }

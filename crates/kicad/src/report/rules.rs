@@ -74,6 +74,13 @@ impl RuleSetBlob {
             .then_some(set)
     }
 
+    /// Whether other custom rules hold every rule of this set.
+    #[must_use]
+    pub fn rules_kept_in(&self, other: &str) -> bool {
+        let kept = rule_texts(other);
+        rule_texts(self.rules.as_deref().unwrap_or_default()).is_subset(&kept)
+    }
+
     /// What is looser in `now` than in this recorded set: limits and classes that ask for less,
     /// severities that were lowered, custom rules that are gone. Stricter rules, new rules and
     /// exclusions are the engineer's everyday work and are not listed.

@@ -72,7 +72,7 @@ pub fn before(session: &Session<'_>, project: &Project) -> Result<InForce, Stop>
     if session.context.notes.get(NOTE_RULESET).is_some_and(|v| v == RECORDED)
         && let Some(set) = recorded
     {
-        return Ok(of_recorded(set));
+        return Ok(of_recorded(set, project));
     }
     let state = project.state();
     if let Some(signal) = project_signal(&state, &project.name("kicad_pro")) {
@@ -93,14 +93,20 @@ pub fn before(session: &Session<'_>, project: &Project) -> Result<InForce, Stop>
     Ok(InForce { project: *rules, custom, notes: Vec::new(), set, recorded: false })
 }
 
-fn of_recorded(set: RuleSetBlob) -> InForce {
-    let project = match ProjectState::of_bytes(set.project.as_bytes()) {
+/// The recorded project file with the board's own custom rules, if these hold all recorded rules;
+/// else with the recorded ones.
+fn of_recorded(mut set: RuleSetBlob, project: &Project) -> InForce {
+    let rules = match ProjectState::of_bytes(set.project.as_bytes()) {
         ProjectState::Ok(rules) => *rules,
         // `RuleSetBlob::recorded` gives sound sets only.
         _ => ProjectRules::default(),
     };
+    let own = project.custom_rules().ok().flatten().and_then(|b| String::from_utf8(b).ok());
+    if own.as_deref().is_some_and(|own| set.rules_kept_in(own)) {
+        set.rules = own;
+    }
     InForce {
-        project,
+        project: rules,
         custom: set.rules.clone().map(String::into_bytes),
         notes: vec!["checked with the recorded rule set".to_owned()],
         set: Some(set),
