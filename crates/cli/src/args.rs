@@ -37,10 +37,10 @@ pub struct Global {
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
     /// Whole sentences without columns, for screen readers
-    #[arg(long, global = true, env = "PCBFLOW_NARRATED", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
+    #[arg(long, global = true, env = "PCBFLOW_NARRATED", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     pub narrated: bool,
     /// Folder of the workspace; found upward from the current folder without it
-    #[arg(long, global = true, value_name = "DIR", env = "PCBFLOW_WORKSPACE")]
+    #[arg(long, global = true, value_name = "DIR", env = "PCBFLOW_WORKSPACE", hide_env_values = true)]
     pub workspace: Option<PathBuf>,
     /// Say yes to what would be asked
     #[arg(long, global = true)]
@@ -335,7 +335,7 @@ pub enum ConfigCommand {
 /// `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArgs {
-    /// result, events, kinds, exit-codes; the list of names without it
+    /// result, events, kinds, exit-codes, catalogue; the list of names without it
     pub name: Option<String>,
 }
 

@@ -28,6 +28,12 @@ const PIECE_BYTES: usize = 4096;
 const TRIED: &str = "I compared it with every failure that I know.";
 /// What is said about the result.
 const WORKED: &str = "Not yet. I changed nothing, so no work is lost.";
+/// What is said when no rule fits: nothing is guessed, and no step is named that there is not.
+const UNKNOWN: [&str; 3] = [
+    "I don't know this failure.",
+    "No rule fits what you gave me.",
+    "Run the step again and give me more of its words.",
+];
 
 /// Names of signals with their numbers, as Linux and macOS number them alike.
 const SIGNALS: &[(&str, i32)] = &[
@@ -54,7 +60,12 @@ pub fn diagnose(app: &App, args: &DiagnoseArgs) -> Result<Answer, CommandError> 
     let catalogue = failures::catalogue(app)?;
     let found = catalogue.diagnose(&evidence);
     let row = catalogue.row(&found.class).copied();
-    let human = row.as_ref().and_then(|row| human(row, &evidence));
+    let human = if found.known {
+        row.as_ref().and_then(|row| human(row, &evidence))
+    } else {
+        let [what, why, ask] = UNKNOWN.map(str::to_owned);
+        Some(HumanParts { what, why, tried: TRIED.to_owned(), worked: WORKED.to_owned(), ask })
+    };
     let lines = lines(app, &catalogue, &found, row.as_ref(), human.as_ref());
     let mut answer = Answer::done("diagnose", lines)
         .with("class", &found.class)

@@ -37,6 +37,8 @@ pub(super) enum Standing {
     Open,
     /// It never ran.
     New,
+    /// No phase has a step.
+    Empty,
 }
 
 impl Standing {
@@ -51,6 +53,7 @@ impl Standing {
             Standing::Done => "done",
             Standing::Open => "open",
             Standing::New => "not run yet",
+            Standing::Empty => "no steps yet",
         }
     }
 
@@ -61,7 +64,7 @@ impl Standing {
             Standing::CutShort | Standing::Unverified => Label::Unverified,
             Standing::TryLater | Standing::Findings => Label::Failed,
             Standing::Done => Label::Ok,
-            Standing::Open | Standing::New => Label::Dim,
+            Standing::Open | Standing::New | Standing::Empty => Label::Dim,
         }
     }
 }
@@ -113,7 +116,12 @@ impl BoardView {
             .iter()
             .filter_map(|(key, s)| s.pass.as_ref().map(|p| (key.to_string(), p.seq.0)))
             .max_by_key(|(_, seq)| *seq);
-        let standing = standing(&state, running.is_some(), current.is_some());
+        let steps = fault.is_some() || phases.iter().any(|p| p.steps > 0 || p.verdict.is_some());
+        let standing = if steps || running.is_some() {
+            standing(&state, running.is_some(), current.is_some())
+        } else {
+            Standing::Empty
+        };
         let asks = asks(&name, &state);
         BoardView { name, state, current, standing, phases, asks, running, fault, last_good }
     }
@@ -121,7 +129,7 @@ impl BoardView {
     /// The literal command that goes on, if there is anything to go on with.
     pub(super) fn resume(&self) -> Option<String> {
         match self.standing {
-            Standing::Running | Standing::Done => None,
+            Standing::Running | Standing::Done | Standing::Empty => None,
             Standing::CutShort | Standing::NeedsYou => {
                 Some(format!("pcbflow resume {}", self.name))
             }
@@ -171,8 +179,10 @@ impl BoardView {
         for phase in self.phases.iter().filter(|p| p.steps > 0 || p.verdict.is_some()) {
             lines.push(phase.line(ui));
         }
-        if empty > 0 {
-            lines.push(format!("  {empty} phases have no steps yet."));
+        match empty {
+            0 => {}
+            1 => lines.push("  1 phase has no steps yet.".to_owned()),
+            n => lines.push(format!("  {n} phases have no steps yet.")),
         }
         if let Some((step, seq)) = &self.last_good {
             lines.push(format!("  Last good step: {step} (event {seq})."));
