@@ -58,6 +58,10 @@ fn table(homes: &[String]) -> [bool; 256] {
     table
 }
 
+fn first_of_home(b: u8, homes: &[String]) -> bool {
+    homes.iter().any(|h| h.as_bytes().first() == Some(&b))
+}
+
 /// One round; `None` when there is nothing to mask.
 pub(super) fn once(text: &str, homes: &[String]) -> Option<String> {
     let bytes = text.as_bytes();
@@ -67,6 +71,13 @@ pub(super) fn once(text: &str, homes: &[String]) -> Option<String> {
     let mut at = 0;
     while let Some(&b) = bytes.get(at) {
         if !starts.get(usize::from(b)).copied().unwrap_or(false) {
+            at += 1;
+            continue;
+        }
+        // Most bytes of the table are letters in the middle of a word; only few pairs of them
+        // start a token.
+        let next = bytes.get(at + 1).copied().unwrap_or(0);
+        if b.is_ascii_alphabetic() && !tokens::may_start(b, next) && !first_of_home(b, homes) {
             at += 1;
             continue;
         }
@@ -140,7 +151,8 @@ impl Scan<'_> {
     }
 
     fn token(&mut self, at: usize) -> Option<Hit> {
-        if !self.word_start(at) {
+        let (first, second) = (self.byte(at)?, self.byte(at + 1)?);
+        if !tokens::may_start(first, second) || !self.word_start(at) {
             return None;
         }
         let (len, keep) = tokens::at(self.bytes.get(at..)?, at, &mut self.no_jwt_before)?;

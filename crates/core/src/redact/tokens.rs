@@ -87,6 +87,29 @@ fn run(bytes: &[u8], set: Set) -> usize {
     bytes.iter().take_while(|b| set.has(**b)).count()
 }
 
+/// Whether something that [`at`] knows may start with these two bytes.
+pub(super) fn may_start(first: u8, second: u8) -> bool {
+    let seconds: &[u8] = match first {
+        b'g' => b"hil",
+        b'A' => b"KSBRIG",
+        b's' => b"kh",
+        b'r' => b"k",
+        b'w' | b'S' => b"hG",
+        b'x' => b"oa",
+        b'n' => b"p",
+        b'h' => b"fv",
+        b'p' | b'e' => b"y",
+        b'd' => b"oc",
+        b'l' | b'f' => b"i",
+        b't' => b"s",
+        b'y' => b"a",
+        b'P' => b"M",
+        b'B' | b'b' => b"eEaA",
+        _ => b"",
+    };
+    seconds.contains(&second)
+}
+
 /// Length of the token that `bytes` starts with, and how much of its front stays readable.
 /// `no_jwt_before` spares looking again where no end was found.
 pub(super) fn at(bytes: &[u8], offset: usize, no_jwt_before: &mut usize) -> Option<(usize, usize)> {
@@ -167,4 +190,19 @@ fn scheme(bytes: &[u8]) -> Option<(usize, usize)> {
         n >= 8 && (digit || hump || value.ends_with(b"="))
     };
     secret.then_some((word + gap + n, word + gap))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quick_test_lets_every_prefix_pass() {
+        let others = ["sk-", "eyJ", "Bearer", "bearer", "BASIC", "basic"];
+        for prefix in VENDORS.iter().map(|v| v.0).chain(others) {
+            let bytes = prefix.as_bytes();
+            assert!(may_start(bytes[0], bytes[1]), "{prefix}");
+            assert!(FIRST.contains(&bytes[0]), "{prefix}");
+        }
+    }
 }

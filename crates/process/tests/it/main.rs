@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod common;
+mod killed;
 mod spawn;
 mod spawn_ends;
 mod steps;
