@@ -5,6 +5,7 @@
 pub mod anchor;
 pub mod blobs;
 mod engine;
+pub mod evidence;
 pub mod export;
 pub mod expunge;
 mod fault;

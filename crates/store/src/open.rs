@@ -9,6 +9,7 @@ use pcbflow_core::ids::{LedgerId, StreamId};
 use pcbflow_core::ports::{Head, LedgerError};
 
 use crate::engine::{self, EVENTS, FORMAT_KNOWN, Handle, Look};
+use crate::evidence::{EMPTY, GONE, KNEW};
 use crate::fault;
 use crate::frame::{RandomSalts, Salts};
 use crate::heads::{KnownHeads, StateHome};
@@ -153,7 +154,7 @@ pub(crate) fn open_with_salts(
     let current = known.as_ref().and_then(KnownHeads::current);
     if fs::metadata(path).map_or(0, |m| m.len()) == 0 {
         if let Some(id) = current {
-            return Err(gone(&id));
+            return Err(gone(path, &id));
         }
         if options.mode == Mode::Read {
             return Err(LedgerError::NotFound { what: "record in this workspace".to_owned() });
@@ -175,9 +176,9 @@ pub(crate) fn open_with_salts(
     .map_err(|e| newer_or(path, e))
 }
 
-fn gone(id: &LedgerId) -> LedgerError {
-    let what = format!("it is empty or gone, but this computer knew record {id} here");
-    LedgerError::Damaged { what }
+fn gone(path: &Path, id: &LedgerId) -> LedgerError {
+    let is = if path.exists() { EMPTY } else { GONE };
+    LedgerError::Damaged { what: format!("{is}, but {KNEW} record {id} here") }
 }
 
 struct Found {
@@ -255,7 +256,7 @@ fn open_writer(path: &Path, current: Option<&LedgerId>) -> Result<Found, LedgerE
     let created = engine::meta(&handle.begin_read()?)?.is_none();
     if created {
         if let Some(id) = current {
-            return Err(gone(id));
+            return Err(gone(path, id));
         }
         create(path, &handle)?;
     }
@@ -296,7 +297,7 @@ fn finish(
     let txn = found.handle.begin_read()?;
     let Some((format, id)) = engine::meta(&txn)? else {
         return Err(match current {
-            Some(id) => gone(&id),
+            Some(id) => gone(path, &id),
             None => LedgerError::NotFound { what: "record in this workspace".to_owned() },
         });
     };
@@ -304,7 +305,7 @@ fn finish(
         return Err(LedgerError::Newer { found: format, known: FORMAT_KNOWN });
     }
     if let Some(current) = current.filter(|c| *c != id) {
-        let what = format!("it is record {id}, but this computer knew record {current} here");
+        let what = format!("it is record {id}, but {KNEW} record {current} here");
         return Err(LedgerError::Damaged { what });
     }
     let streams = engine::stream_numbers(&txn)?;
@@ -360,7 +361,7 @@ fn check_known(
         txn.open_table(EVENTS).map_err(|e| fault::engine("checking the known heads", e))?;
     for (stream, seen) in known {
         let Some(number) = streams.get(stream) else {
-            let what = format!("{stream} is gone; this computer knew it up to event {}", seen.seq);
+            let what = format!("{stream} is gone; {KNEW} it up to event {}", seen.seq);
             return Err(LedgerError::Damaged { what });
         };
         let real = engine::hash_at(&events, stream, *number, seen.seq)?;
@@ -369,11 +370,8 @@ fn check_known(
         }
         let end = heads.get(stream).map_or(0, |h| h.seq.0);
         let what = match real {
-            None => format!(
-                "{stream} ends at event {end}; this computer knew it up to event {}",
-                seen.seq
-            ),
-            Some(_) => format!("event {} of {stream} is not the one this computer knew", seen.seq),
+            None => format!("{stream} ends at event {end}; {KNEW} it up to event {}", seen.seq),
+            Some(_) => format!("event {} of {stream} is not the one {KNEW}", seen.seq),
         };
         return Err(LedgerError::Damaged { what });
     }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Size of the block in bytes, unless the options say otherwise.
-pub const RESERVE_BYTES: u64 = 8 << 20;
+pub const RESERVE_BYTES: u64 = 2 << 20;
 
 const FILE_NAME: &str = "reserve";
 

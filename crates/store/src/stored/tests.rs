@@ -44,6 +44,23 @@ fn every_variant_has_one_number() {
     assert_eq!(v1::DecisionV1::VARIANTS.len(), 8);
 }
 
+/// Core's enum is open to other crates, so the compiler does not miss a variant here.
+#[test]
+fn every_fact_of_core_has_a_stored_form() {
+    let source = include_str!("../../../core/src/event.rs");
+    let facts = source.split_once("pub enum Fact {").unwrap().1.split_once("\n}\n").unwrap().0;
+    let names: Vec<&str> = facts
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("    ").filter(|l| !l.starts_with([' ', '/', '#', '}']))
+        })
+        .map(|line| line.split([' ', ',', '(']).next().unwrap())
+        .collect();
+    let stored: Vec<&str> = v1::FactV1::VARIANTS.iter().map(|(_, name)| *name).collect();
+    let missing: Vec<_> = names.iter().filter(|n| !stored.contains(n)).collect();
+    assert!(missing.is_empty() && names.len() == stored.len(), "no stored form: {missing:?}");
+}
+
 /// The files are the format. They are written once, with `PCBFLOW_WRITE_GOLDEN=1`, when a
 /// variant is new, and never edited.
 #[test]
