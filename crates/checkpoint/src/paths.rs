@@ -41,6 +41,12 @@ pub enum PathError {
         /// The link.
         path: PathBuf,
     },
+    /// The place of an output is a folder.
+    #[error("{path} is a folder, a file goes there")]
+    IsFolder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The folder is not there.
     #[error("the folder {path} is not there")]
     NoFolder {
@@ -101,13 +107,14 @@ pub fn confined(folder: &Path, path: &str) -> Result<PathBuf, PathError> {
 /// The canonical path of an output below `folder`; the output itself may not be a link.
 ///
 /// # Errors
-/// As [`confined`], and [`PathError::IsLink`].
+/// As [`confined`], [`PathError::IsLink`] and [`PathError::IsFolder`].
 pub fn output(folder: &Path, path: &str) -> Result<PathBuf, PathError> {
     let real = confined(folder, path)?;
     let folder = std::fs::canonicalize(folder).map_err(|e| io(folder, e))?;
     let written = folder.join(path);
     match std::fs::symlink_metadata(&written) {
         Ok(meta) if meta.is_symlink() => Err(PathError::IsLink { path: written }),
+        Ok(meta) if meta.is_dir() => Err(PathError::IsFolder { path: written }),
         Ok(_) => Ok(real),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(real),
         Err(e) => Err(io(&written, e)),
@@ -179,6 +186,7 @@ mod tests {
         std::fs::create_dir_all(board.join("out")).unwrap();
         std::fs::write(dir.path().join("secret"), "x").unwrap();
         assert!(output(&board, "out/new dir/ä.json").unwrap().ends_with("out/new dir/ä.json"));
+        assert!(matches!(output(&board, "out"), Err(PathError::IsFolder { .. })));
         assert!(matches!(confined(&board, "../secret"), Err(PathError::Form { .. })));
         assert!(matches!(confined(&board, "/etc/passwd"), Err(PathError::Form { .. })));
         #[cfg(unix)]

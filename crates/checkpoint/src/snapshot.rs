@@ -195,7 +195,8 @@ impl Snapshots {
         self.dir.join("objects").join(head).join(rest)
     }
 
-    /// Takes a snapshot of files as a check saw them.
+    /// Takes a snapshot of files as a check saw them. `absent` are paths at which it saw nothing:
+    /// files that appear there later go when the snapshot is restored.
     ///
     /// # Errors
     /// A file is not as it was checked, before or after it was copied; a path is refused.
@@ -203,10 +204,16 @@ impl Snapshots {
         &self,
         folder: &Path,
         files: &[OutputRef],
+        absent: &[&str],
         binding: &Binding<'_>,
     ) -> Result<Digest, SnapshotError> {
-        let paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
+        let mut paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
+        paths.extend(absent);
         let record = self.keep(folder, &paths, binding)?;
+        let there = |k: &&Kept| k.digest.is_some() && absent.contains(&k.path.as_str());
+        if let Some(kept) = record.files.iter().find(there) {
+            return Err(SnapshotError::Changed { path: kept.path.clone() });
+        }
         for file in files {
             let kept = record.files.iter().find(|k| k.path == file.path);
             if kept.and_then(|k| k.digest) != Some(file.digest) {

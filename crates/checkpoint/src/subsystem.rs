@@ -164,7 +164,7 @@ fn keep(context: &StepContext, services: &Services, store: &Snapshots) -> Recove
         event: &event,
         at: services.clock.now(),
     };
-    match store.take(&context.board_dir, &context.phase_outputs, &binding) {
+    match store.take(&context.board_dir, &context.phase_outputs, &[], &binding) {
         Ok(id) => {
             let keep = std::collections::BTreeSet::from([id]);
             if let Err(error) = store.prune(&context.board, &keep) {

@@ -290,12 +290,13 @@ impl Work<'_> {
         Err(failed(evidence))
     }
 
-    /// Locks that are not held by a living pcbflow, which is waited for.
+    /// Locks that stand against a commit. While a living pcbflow holds the index, the others are
+    /// its git's: it is waited for when the lock is taken.
     async fn locks(&self) -> Vec<Signal> {
-        let mut found: Vec<Signal> = facts::lock_signals(&self.repo)
-            .into_iter()
-            .filter(|s| s.code != signals::LOCK_HELD)
-            .collect();
+        let mut found = facts::lock_signals(&self.repo);
+        if found.iter().any(|s| s.code == signals::LOCK_HELD) {
+            return Vec::new();
+        }
         if found.iter().any(|s| s.code == signals::LOCK_FILE) {
             let ours = own_ref_locks(&self.git, &self.repo, &self.wanted.run).await;
             for signal in &mut found {
@@ -368,8 +369,9 @@ impl Work<'_> {
                     return Err(signal.map_or_else(|| unverified(&reason), of_signal));
                 }
             }
-            let own = locks(&self.repo).iter().all(|(_, h)| matches!(h, Holder::OwnAlive(_)));
-            if !own || self.services.cancel.is_cancelled() {
+            let seen = locks(&self.repo);
+            let own = seen.iter().any(|(_, h)| matches!(h, Holder::OwnAlive(_)));
+            if !(own || seen.is_empty()) || self.services.cancel.is_cancelled() {
                 break;
             }
             let clock = &self.services.clock;

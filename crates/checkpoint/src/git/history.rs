@@ -98,7 +98,13 @@ pub(super) async fn commits(git: &Git<'_>, paths: &[&str]) -> Option<Vec<CommitI
     let grep = format!("--grep=^{PHASE}: ");
     let mut args = vec![
         "--literal-pathspecs",
+        "-c",
+        "trailer.separators=:",
+        "-c",
+        "core.commentChar=#",
         "log",
+        // The person's settings may give patterns another meaning.
+        "--basic-regexp",
         &most,
         &grep,
         "--no-show-signature",

@@ -34,13 +34,17 @@ fn both() -> Vec<OutputRef> {
 #[test]
 fn a_change_of_several_files_is_undone_and_kept() {
     let p = place();
-    let id = p.store.take(&p.folder, &both(), &good(&p.board, 1)).unwrap();
+    let seen = p.store.take(&p.folder, &both(), &["a"], &good(&p.board, 1));
+    assert!(matches!(seen, Err(SnapshotError::Changed { .. })), "said to be absent");
+    let id = p.store.take(&p.folder, &both(), &["made"], &good(&p.board, 1)).unwrap();
     assert_eq!(p.store.holding(&p.board, &both()), Some(id));
     std::fs::write(p.folder.join("a"), "broken").unwrap();
     std::fs::remove_file(p.folder.join("out/b ü")).unwrap();
+    std::fs::write(p.folder.join("made"), "by the broken change").unwrap();
     let id = id.to_string();
     let done = p.store.restore(&p.folder, &p.board, &id, None, Timestamp(2)).unwrap();
-    assert_eq!(done.changed, ["a", "out/b ü"]);
+    assert_eq!(done.changed, ["a", "made", "out/b ü"]);
+    assert!(!p.folder.join("made").exists());
     assert_eq!(std::fs::read_to_string(p.folder.join("a")).unwrap(), "one");
     assert_eq!(std::fs::read_to_string(p.folder.join("out/b ü")).unwrap(), "two");
     // The broken state can be had back: files that were missing go again.
@@ -48,13 +52,14 @@ fn a_change_of_several_files_is_undone_and_kept() {
     p.store.restore(&p.folder, &p.board, &broken, None, Timestamp(3)).unwrap();
     assert_eq!(std::fs::read_to_string(p.folder.join("a")).unwrap(), "broken");
     assert!(!p.folder.join("out/b ü").exists());
+    assert!(p.folder.join("made").exists());
 }
 
 #[test]
 fn what_changed_since_its_check_is_not_blessed() {
     let p = place();
     let other = vec![output("a", "other")];
-    let refused = p.store.take(&p.folder, &other, &good(&p.board, 1));
+    let refused = p.store.take(&p.folder, &other, &[], &good(&p.board, 1));
     assert!(matches!(refused, Err(SnapshotError::Changed { .. })));
     assert!(p.store.list(&p.board).is_empty());
 }
@@ -67,10 +72,10 @@ fn ids_paths_and_links_are_refused() {
         assert!(matches!(found, Err(SnapshotError::Unknown { .. })), "{id:?}");
     }
     for path in ["../a", "/a", "out/../../a"] {
-        let refused = p.store.take(&p.folder, &[output(path, "one")], &good(&p.board, 1));
+        let refused = p.store.take(&p.folder, &[output(path, "one")], &[], &good(&p.board, 1));
         assert!(matches!(refused, Err(SnapshotError::Path(_))), "{path}");
     }
-    let id = p.store.take(&p.folder, &both(), &good(&p.board, 1)).unwrap().to_string();
+    let id = p.store.take(&p.folder, &both(), &[], &good(&p.board, 1)).unwrap().to_string();
     let wrong = p.store.restore(&p.folder, &p.board, &id, Some("a"), Timestamp(2));
     assert!(matches!(wrong, Err(SnapshotError::OtherTarget { .. })));
     let other = BoardName::new("c").unwrap();
@@ -92,7 +97,7 @@ fn ids_paths_and_links_are_refused() {
 #[test]
 fn altered_content_and_records_are_refused() {
     let p = place();
-    let id = p.store.take(&p.folder, &both(), &good(&p.board, 1)).unwrap();
+    let id = p.store.take(&p.folder, &both(), &[], &good(&p.board, 1)).unwrap();
     std::fs::write(p.folder.join("a"), "broken").unwrap();
     std::fs::write(p.store.object(&Digest::of(b"two")), "evil").unwrap();
     let text = id.to_string();
@@ -119,7 +124,7 @@ fn retention_is_bounded_and_keeps_what_counts() {
         // The oldest is the only good one.
         let purpose = if n == 0 { Purpose::Good } else { Purpose::Broken };
         let binding = Binding { purpose, ..good(&p.board, at) };
-        ids.push(p.store.take(&p.folder, &[output("a", &text)], &binding).unwrap());
+        ids.push(p.store.take(&p.folder, &[output("a", &text)], &[], &binding).unwrap());
     }
     let in_use = BTreeSet::from([ids[1]]);
     assert_eq!(p.store.prune(&p.board, &in_use).unwrap(), 3);

@@ -297,3 +297,57 @@ async fn two_boards_at_once() {
     assert_eq!(w.count(), 3);
     assert_eq!(w.git(&["status", "--porcelain"]), "");
 }
+
+#[tokio::test]
+async fn by_the_ports_of_the_program() {
+    use pcbflow_process::ProcessSpawn;
+    use std::sync::Arc;
+    let mut w = World::new();
+    w.config("user.name", "Ann");
+    w.config("user.email", "ann@example.org");
+    let blobs = w.services.blobs.clone();
+    w.services.spawn = Arc::new(ProcessSpawn::new(w.context.state_dir.clone(), blobs));
+    let mut names = Vec::new();
+    for n in 0..1500 {
+        names.push(format!("out/a rather long name of a layer, to fill the output {n}.gbr"));
+        w.write(&names[n], &format!("layer {n}"));
+    }
+    w.outputs(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let commit = w.committed().await;
+    assert_eq!(w.head(), commit);
+    assert_eq!(w.probe("commit-holds-outputs").await, CheckOutcome::Pass);
+    assert_eq!(w.committed().await, commit);
+    w.hook("pre-commit", "echo 'no ticket' >&2; exit 1");
+    w.write("out/drc.json", "{\"n\": 9}\n");
+    w.outputs(&["out/drc.json"]);
+    assert_eq!(w.class().await.0, "GIT-6");
+}
+
+#[tokio::test]
+async fn settings_of_a_person_don_t_change_what_is_read() {
+    let mut w = World::new();
+    for (key, value) in [
+        ("grep.patternType", "fixed"),
+        ("trailer.separators", "="),
+        ("log.showSignature", "true"),
+        ("commit.verbose", "true"),
+        ("commit.cleanup", "strip"),
+        ("core.commentChar", "P"),
+        ("diff.noprefix", "true"),
+        ("color.ui", "always"),
+        ("core.quotePath", "true"),
+        ("core.editor", "false"),
+        ("commit.template", "nowhere"),
+        ("status.short", "true"),
+    ] {
+        w.config(key, value);
+    }
+    let commit = w.committed().await;
+    assert_eq!(w.committed().await, commit);
+    // A lost event: the same run finds its commit although other work came on top of it.
+    w.git(&["rm", "-q", "--cached", &format!("projects/{NAME}/out/drc.json")]);
+    w.git(&["commit", "-qm", "theirs"]);
+    assert_eq!(w.committed().await, commit);
+    w.context.run = "r-2".into();
+    assert_ne!(w.committed().await, commit);
+}
