@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pcbflow_core::check::{CheckResult, Finding};
 use pcbflow_core::event::{CheckPurpose, Decision, Fact, ReadBack, RecoveryOutcome, Words};
@@ -25,6 +26,12 @@ use crate::setup::{BoardSetup, EngineError, Parts, RunOptions};
 /// Most passes over a phase's steps between two waits. Each pass but the last appends an event,
 /// and every ladder ends, so this is never reached; it only keeps a fault of ours from spinning.
 const PASSES_MAX: usize = 100_000;
+
+/// How long a result may wait for the next intent's transaction, in milliseconds.
+const FLUSH_MS: u64 = 200;
+
+/// How a future of the set ended.
+type Ended = Result<(tokio::task::Id, Done), tokio::task::JoinError>;
 
 /// What a future does, for the slots it takes and for the one that panics.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,7 +138,7 @@ impl<'a> Dispatcher<'a> {
             if !self.cancelled() {
                 self.start_watches(phase).await?;
             }
-            match self.running.join_next_with_id().await {
+            match self.next_done().await? {
                 Some(Ok((id, done))) => {
                     self.forget(id);
                     self.finish(phase, done).await?;
@@ -141,6 +148,20 @@ impl<'a> Dispatcher<'a> {
             }
         }
         self.journal.sync().await
+    }
+
+    /// Waits for the next future. What waits for the next transaction is not kept back while a
+    /// long one runs: it would be lost for longer, and nobody would see it.
+    async fn next_done(&mut self) -> Result<Option<Ended>, EngineError> {
+        if self.journal.has_waiting() && !self.running.is_empty() {
+            let soon = tokio::time::sleep(Duration::from_millis(FLUSH_MS));
+            tokio::select! {
+                biased;
+                done = self.running.join_next_with_id() => return Ok(done),
+                () = soon => self.journal.sync().await?,
+            }
+        }
+        Ok(self.running.join_next_with_id().await)
     }
 
     /// A future is gone: which step it was for, and what it did.

@@ -145,6 +145,12 @@ impl Journal {
         self.state.apply(&folded);
     }
 
+    /// Whether events wait for the next transaction.
+    #[must_use]
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Appends what waits.
     ///
     /// # Errors

@@ -21,8 +21,7 @@ fn runs(bench: &Bench) -> (usize, usize) {
 async fn an_answered_ask_goes_on_with_the_same_run() {
     let bench = Bench::new();
     bench.world.script("s", &[Act::Fail("strange"), Act::Fail("strange"), Act::Pass]);
-    let manifest =
-        board(&[("01-p", vec![step("s", "read", &[]), step("t", "read", &["s"])])]);
+    let manifest = board(&[("01-p", vec![step("s", "read", &[]), step("t", "read", &["s"])])]);
     let report = bench.run(&manifest).await;
     assert_eq!(report.cause, StopCause::NeedsPerson);
     assert_eq!(report.asks.len(), 1);
@@ -76,10 +75,8 @@ async fn going_on_tries_again_what_was_left_for_later() {
 
 #[tokio::test]
 async fn publishing_needs_a_yes_and_a_no_ends_it() {
-    let manifest = board(&[(
-        "01-p",
-        vec![step("push", "publish", &[]), step("other", "read", &[])],
-    )]);
+    let manifest =
+        board(&[("01-p", vec![step("push", "publish", &[]), step("other", "read", &[])])]);
     let bench = Bench::new();
     let report = bench.run(&manifest).await;
     assert_eq!(report.verdict, Verdict::NeedsPerson);

@@ -168,7 +168,7 @@ pub struct Bench {
     pub watcher: Arc<Watcher>,
     pub host: Arc<TestHost>,
     pub policy: Arc<Policy>,
-    runs: AtomicU64,
+    pub runs: AtomicU64,
 }
 
 pub fn step(id: &str, kind: &str, needs: &[&str]) -> StepDef {

@@ -37,7 +37,12 @@ const BASE: Row = Row {
 /// Rows of the subsystem.
 pub const OWN: [Row; 9] = [
     BASE,
-    Row { id: "SC-6", ladder: &[Rung::ask()], matchers: &[Matcher::new(&[Pattern::own("used-up")])], ..BASE },
+    Row {
+        id: "SC-6",
+        ladder: &[Rung::ask()],
+        matchers: &[Matcher::new(&[Pattern::own("used-up")])],
+        ..BASE
+    },
     Row {
         id: "SM-1",
         matchers: &[Matcher::new(&[Pattern::own("passing")])],

@@ -230,8 +230,7 @@ impl Sim {
             Act::FailAfter(code, seconds) => {
                 let mut observation = failed(context, code);
                 if let StepResult::Failed(evidence) = &mut observation.result {
-                    evidence
-                        .push(Signal::new(Source::Http, codes::RETRY_AFTER).number(seconds));
+                    evidence.push(Signal::new(Source::Http, codes::RETRY_AFTER).number(seconds));
                 }
                 observation
             }
