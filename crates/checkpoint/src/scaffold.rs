@@ -1,6 +1,6 @@
 //! Texts that `pcbflow init` writes: manifests and the workspace's own files.
 //!
-//! All arguments of KiCad's step kinds that a scaffold uses stand in [`kicad_steps`].
+//! All arguments of KiCad's step kinds that a scaffold uses stand in `kicad_steps`.
 
 use std::path::{Path, PathBuf};
 
