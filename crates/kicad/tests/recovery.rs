@@ -160,10 +160,8 @@ fn ki_5_the_tool_is_found_in_a_usual_place() {
     assert!(bench.kicad.handles("ENV-4", actions::FIND_IN_KNOWN_PLACES));
     let done = bench.act("kicad/drc", &drc(), "KI-5", actions::FIND_IN_KNOWN_PLACES);
     assert_eq!(done.outcome, RecoveryOutcome::Done);
-    for probe in [probes::KICAD_USABLE] {
-        let proof = bench.prove("kicad/drc", &drc(), probe);
-        assert_eq!(proof.outcome, CheckOutcome::Pass, "{}", proof.reason);
-    }
+    let proof = bench.prove("kicad/drc", &drc(), probes::KICAD_USABLE);
+    assert_eq!(proof.outcome, CheckOutcome::Pass, "{}", proof.reason);
     assert_eq!(bench.check("kicad/drc", &drc()).gate(), Gate::Pass);
 }
 
@@ -329,4 +327,46 @@ fn ki_6_new_custom_rules_with_a_fault_are_not_checked_away() {
     let done = bench.act("kicad/drc", &drc(), "KI-6", actions::COPY_WITH_RULES);
     assert_eq!(done.outcome, RecoveryOutcome::Done);
     assert_eq!(bench.check("kicad/drc", &drc()).counts, strict);
+}
+
+#[test]
+fn ki_2_mapped_footprints_come_back() {
+    for (saved, major) in [(9, 9), (9, 10), (10, 10)] {
+        let Some(mut bench) = stickhub(saved, Kicad::new()) else { return };
+        let path = bench.root().join(BOARD);
+        without_parts(&path, &["C18", "R3", "U1"]);
+        let before = std::fs::read(&path).unwrap();
+        let map = json!({"C18": "footprints:2012_C", "R3": "footprints.pretty/1005_C.kicad_mod"});
+        std::fs::write(bench.root().join("map.json"), map.to_string()).unwrap();
+        let args = [
+            ("board", json!(BOARD)),
+            ("kicad", json!(major)),
+            ("footprint_map", json!("map.json")),
+        ];
+        let evidence = failed(bench.run("kicad/compare", &args));
+        assert_eq!(evidence.slots["count"], "3");
+        assert_eq!(evidence.slots["parts"], "U1", "only what the map does not have is asked for");
+        let done = bench.act("kicad/compare", &args, "KI-2", actions::REMAP_FOOTPRINTS);
+        assert_eq!(done.outcome, RecoveryOutcome::Done, "{}", done.summary);
+        assert_eq!(done.blobs.len(), 1, "the board as it was is kept");
+        assert_eq!(bench.blobs.0.lock().unwrap()[&done.blobs[0].digest], before);
+        let evidence = failed(bench.run("kicad/compare", &args));
+        assert_eq!((&*evidence.slots["count"], &*evidence.slots["parts"]), ("1", "U1"));
+        let again = bench.act("kicad/compare", &args, "KI-2", actions::REMAP_FOOTPRINTS);
+        assert_eq!(again.outcome, RecoveryOutcome::NotApplicable, "never twice");
+        // With every part mapped, the second parser sees references, pads and nets as they were.
+        std::fs::write(&path, std::fs::read(demo(saved, "stickhub").unwrap().join(BOARD)).unwrap())
+            .unwrap();
+        without_parts(&path, &["C18"]);
+        let done = bench.act("kicad/compare", &args, "KI-2", actions::REMAP_FOOTPRINTS);
+        assert_eq!(done.outcome, RecoveryOutcome::Done, "{}", done.summary);
+        let proof = bench.prove("kicad/compare", &args, probes::FOOTPRINTS_EQUAL);
+        assert_eq!(proof.outcome, CheckOutcome::Pass, "{}", proof.reason);
+        assert_eq!(bench.check("kicad/compare", &args).gate(), Gate::Pass);
+        let mut drc = args.to_vec();
+        drc.push(("report", json!("out/after.json")));
+        let check = bench.check("kicad/drc", &drc);
+        let dropped = check.findings.iter().any(|f| f.rule == "missing_footprint");
+        assert!(!dropped, "KiCad reads the part as well");
+    }
 }

@@ -35,7 +35,7 @@ pub async fn recover(
         actions::COPY_WITH_RULES => rules::copy_with_rules(context, services),
         actions::ONE_PROCESS_PER_CHANGE => Recovery::not_applicable("the step changes nothing"),
         actions::OTHER_ROUTE => tools::other_route(env, context, services).await,
-        actions::REMAP_FOOTPRINTS => remap::remap(context, services),
+        actions::REMAP_FOOTPRINTS => remap::remap(env, context, services).await,
         actions::RESTORE_HOLES => {
             Recovery::not_applicable("no holes were recorded before an export")
         }

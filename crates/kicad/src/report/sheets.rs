@@ -22,6 +22,12 @@ pub struct Symbol {
     pub reference: String,
     /// Its id in the sheet's file.
     pub uuid: String,
+    /// `10k`.
+    pub value: String,
+    /// Name of the footprint that the symbol carries; empty if none.
+    pub footprint: String,
+    /// Ids of the sheets and of itself, as footprints name their symbol: `/sheet/symbol`.
+    pub path: String,
     /// It belongs on the board.
     pub on_board: bool,
     /// It belongs in the bill of materials.
@@ -129,6 +135,9 @@ impl SheetIndex {
             in_bom: yes("in_bom"),
             dnp: node.field("dnp", 1).is_some_and(|v| v == "yes"),
             reference: reference.clone(),
+            value: property(node, "Value").unwrap_or_default(),
+            footprint: property(node, "Footprint").unwrap_or_default(),
+            path: format!("{old_ids}/{uuid}"),
             uuid: uuid.clone(),
         };
         self.parts.entry(uuid).or_insert_with(|| reference.clone());

@@ -5,7 +5,7 @@ use pcbflow_core::evidence::{Evidence, Signal, Source};
 
 use super::project::{self, Project};
 use super::stop::{REPORT_CLEAN, Session, Stop};
-use super::{args, drc, netlist};
+use super::{args, drc, dropped, netlist};
 use crate::cli::find::FindEnv;
 use crate::file::board::Board;
 use crate::file::compare::{Comparison, ExtraKind, Rewired};
@@ -71,7 +71,7 @@ pub(crate) fn failure(
     board: &Board,
 ) -> Option<Evidence> {
     if !differences.missing.is_empty() {
-        return Some(drc::dropped_evidence(session, &differences.missing, index, board));
+        return Some(dropped::evidence(session, &differences.missing, index, board));
     }
     if differences.rewired.is_empty() {
         return None;

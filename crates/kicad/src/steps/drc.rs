@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::project::{self, Project};
 use super::stop::{REPORT_CLEAN, Session, Stop};
-use super::{args, rulesets, tool};
+use super::{args, dropped as lost, rulesets, tool};
 use crate::cli::call::{self, Called};
 use crate::cli::find::FindEnv;
 use crate::cli::mirror::Mirror;
@@ -26,8 +26,6 @@ use crate::signals;
 
 /// Where the report goes when the step does not say.
 pub const REPORT_DEFAULT: &str = "out/drc.json";
-/// Most references that a signal and its slots name.
-const REFERENCES_SHOWN_MAX: usize = 40;
 
 /// A board that is ready to be checked.
 struct Ready {
@@ -320,35 +318,7 @@ fn dropped(
     }
     let missing: Vec<String> = said.iter().map(|r| (*r).to_owned()).collect();
     let index = ready.sheets.as_ref().map(SheetIndex::of).unwrap_or_default();
-    Err(Stop::Failed(dropped_evidence(session, &missing, &index, board)))
-}
-
-/// Evidence of dropped footprints, with the look-alikes of KI-2.
-pub(super) fn dropped_evidence(
-    session: &Session<'_>,
-    missing: &[String],
-    index: &SheetIndex,
-    board: &Board,
-) -> pcbflow_core::evidence::Evidence {
-    let mut evidence = session.evidence();
-    let shown: Vec<&str> = missing.iter().take(REFERENCES_SHOWN_MAX).map(String::as_str).collect();
-    let mut parts = shown.join(", ");
-    if missing.len() > shown.len() {
-        parts.push_str(&format!(" and {} more", missing.len() - shown.len()));
-    }
-    let count = i64::try_from(missing.len()).unwrap_or(i64::MAX);
-    let signal = Signal::new(Source::Report, signals::FOOTPRINTS_DROPPED).number(count);
-    evidence.push(signal.text(&parts));
-    let paths: BTreeSet<&str> =
-        board.footprints.iter().filter_map(|f| f.path.as_deref()?.rsplit('/').next()).collect();
-    let symbols: Vec<_> = index.symbols.iter().filter(|s| missing.contains(&s.reference)).collect();
-    if !symbols.is_empty() && symbols.iter().all(|s| paths.contains(s.uuid.as_str())) {
-        let renumbered = Signal::new(Source::Report, signals::REFERENCES_RENUMBERED);
-        evidence.push(renumbered.number(count).text(&parts));
-    }
-    evidence.slots.insert("count".to_owned(), missing.len().to_string());
-    evidence.slots.insert("parts".to_owned(), parts);
-    evidence
+    Err(Stop::Failed(lost::evidence(session, &missing, &index, board)))
 }
 
 fn conclude(

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -474,9 +474,7 @@ pub fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
 
 /// Reads a whole file as text.
 pub fn text(path: &Path) -> String {
-    let mut text = String::new();
-    std::fs::File::open(path).unwrap().read_to_string(&mut text).unwrap();
-    text
+    std::fs::read_to_string(path).unwrap()
 }
 
 /// Every real board of the corpus: folder, board file relative to it, oldest KiCad that reads it.
