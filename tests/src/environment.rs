@@ -42,10 +42,8 @@ impl TestEnvironment {
     }
 
     fn with_bin(bin: PathBuf) -> TestEnvironment {
-        let folder = tempfile::Builder::new()
-            .prefix("pcbflow-test-")
-            .tempdir()
-            .expect("a temporary folder");
+        let folder =
+            tempfile::Builder::new().prefix("pcbflow-test-").tempdir().expect("a temporary folder");
         let root = folder.path().canonicalize().expect("its real name");
         for part in ["home", "state", "wrappers", "ws", "hw", "tmp", "empty"] {
             fs::create_dir_all(root.join(part)).expect("a folder");
@@ -207,6 +205,55 @@ impl TestEnvironment {
         let project = self.demo(9, "stickhub")?;
         self.pcbflow(&["init", "--from", "../hw/stickhub/StickHub.kicad_pro"]).exits(0);
         Some(project)
+    }
+}
+
+impl TestEnvironment {
+    /// Makes a workspace from the small board of the fixtures, which lies in `hw/<folder>`;
+    /// `None` (and a note) when KiCad is not on this machine. The board is called `tracks`.
+    ///
+    /// # Panics
+    /// When it can't be made.
+    #[track_caller]
+    #[must_use]
+    pub fn tracks(&self, folder: &str) -> Option<PathBuf> {
+        if !has_kicad(9) {
+            return None;
+        }
+        let project = self.path("hw").join(folder);
+        files::copy_tree(&program::source_root().join("tests/fixtures/tracks"), &project);
+        let file = project.join("tracks.kicad_pro");
+        self.pcbflow(&["init", "--from", &file.display().to_string()]).exits(0);
+        Some(project)
+    }
+
+    /// Puts a stand-in that misbehaves before every kicad-cli.
+    ///
+    /// # Panics
+    /// When it can't be written.
+    pub fn fake_kicad(&self, orders: &Value) {
+        for name in ["kicad-cli", "kicad-cli-9", "kicad-cli-10"] {
+            if let Some(real) = tools::find(name) {
+                let mut orders = orders.clone();
+                orders["real"] = real.display().to_string().into();
+                tools::put(&self.wrappers(), name, "fake-kicad-cli", &orders);
+            }
+        }
+    }
+
+    /// Takes all stand-ins away; whether one of them was used.
+    ///
+    /// # Panics
+    /// When the folder can't be emptied.
+    #[must_use]
+    pub fn no_fakes(&self) -> bool {
+        let mut used = false;
+        for entry in fs::read_dir(self.wrappers()).expect("the wrappers") {
+            let path = entry.expect("a wrapper").path();
+            used |= path.extension().is_some_and(|e| e == "used");
+            fs::remove_file(path).expect("a wrapper");
+        }
+        used
     }
 }
 

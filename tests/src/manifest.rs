@@ -32,24 +32,49 @@ impl Manifest {
         self
     }
 
-    /// Adds a step that runs `act`; `more` are further keys, one a line.
+    /// Adds a step that runs `act`, of the kind `process/<kind>`; `more` are further keys, one a
+    /// line.
     #[must_use]
-    pub fn act(self, id: &str, words: &[&str], more: &[&str]) -> Manifest {
-        let act = program::own("act").display().to_string();
+    pub fn act(self, kind: &str, id: &str, words: &[&str], more: &[&str]) -> Manifest {
+        let act = act();
         let argv: Vec<&str> = std::iter::once(act.as_str()).chain(words.iter().copied()).collect();
-        self.command(id, &argv, more)
+        self.command(kind, id, &argv, more)
     }
 
-    /// Adds a step that runs a command; `more` are further keys, one a line.
+    /// Adds a `process/generate` step that writes a file of the board's folder.
     #[must_use]
-    pub fn command(mut self, id: &str, argv: &[&str], more: &[&str]) -> Manifest {
-        let argv: Vec<String> =
-            argv.iter().map(|word| serde_json::Value::from(*word).to_string()).collect();
+    pub fn make(self, id: &str, file: &str, more: &[&str]) -> Manifest {
+        let outputs = format!("outputs: [{file}]");
+        let more = [&[outputs.as_str()], more].concat();
+        self.act("generate", id, &["make", file, id], &more)
+    }
+
+    /// Adds a `once` step whose effect is a line in `file`, with its guard.
+    #[must_use]
+    pub fn land(mut self, id: &str, file: &str, options: &[&str], more: &[&str]) -> Manifest {
+        let act = act();
+        let words = [&[act.as_str(), "land", file], options].concat();
         self.text.push_str(&format!(
-            "      - id: {id}\n        uses: process/command\n        with: {{ argv: [{}] }}\n",
-            argv.join(", ")
+            "      - id: {id}\n        uses: process/command\n        \
+             with: {{ argv: {}, guard: {} }}\n        safety: once\n",
+            list(&words),
+            list(&[&act, "is", file])
         ));
-        for line in more {
+        self.lines(more)
+    }
+
+    /// Adds a step that runs a command, of the kind `process/<kind>`.
+    #[must_use]
+    pub fn command(mut self, kind: &str, id: &str, argv: &[&str], more: &[&str]) -> Manifest {
+        self.text.push_str(&format!(
+            "      - id: {id}\n        uses: process/{kind}\n        with: {{ argv: {} }}\n",
+            list(argv)
+        ));
+        self.lines(more)
+    }
+
+    fn lines(mut self, lines: &[&str]) -> Manifest {
+        for line in lines {
             self.text.push_str(&format!("        {line}\n"));
         }
         self
@@ -76,4 +101,16 @@ impl Manifest {
         fs::create_dir_all(folder).expect("a board's folder");
         fs::write(folder.join("project.yaml"), &self.text).expect("a manifest");
     }
+}
+
+/// Path of the program `act`.
+fn act() -> String {
+    program::own("act").display().to_string()
+}
+
+/// A list of texts as YAML.
+fn list(words: &[&str]) -> String {
+    let words: Vec<String> =
+        words.iter().map(|word| serde_json::Value::from(*word).to_string()).collect();
+    format!("[{}]", words.join(", "))
 }

@@ -3,12 +3,13 @@
 //! * `land FILE`: the effect of a `once` step. Appends one line to FILE, in one write: done twice,
 //!   it shows. `--before MS` and `--after MS` wait around it.
 //! * `make FILE TEXT`: writes a file anew, as an idempotent step does. `--before MS` as above.
+//! * `is FILE`: exits 0 when FILE is there, else 1: the guard of a `once` step.
 //! * `fail N`: exits with N.
 //! * `say TEXT`: prints it on standard output. `moan TEXT`: on standard error.
 //! * `cat FILE`: prints a file. `env NAME`: prints a variable, or nothing.
 //! * `hang FILE`: writes its process id to FILE, starts a child that does the same to `FILE.child`,
 //!   and both wait for ever.
-//! * `until FILE`: waits until FILE is there; exits 0.
+//! * `until FILE HERE`: writes HERE, then waits until FILE is there; exits 0.
 //! * `flaky FILE N`: fails with exit 1 the first N times, counted in FILE.
 
 use std::fs::{self, OpenOptions};
@@ -59,6 +60,7 @@ fn act(words: &[String]) -> io::Result<u8> {
             }
             fs::write(file, word(2))?;
         }
+        "is" => return Ok(u8::from(!file.exists())),
         "fail" => return Ok(word(1).parse().unwrap_or(1)),
         "say" => writeln!(io::stdout(), "{}", word(1))?,
         "moan" => writeln!(io::stderr(), "{}", word(1))?,
@@ -66,6 +68,7 @@ fn act(words: &[String]) -> io::Result<u8> {
         "env" => writeln!(io::stdout(), "{}", std::env::var(word(1)).unwrap_or_default())?,
         "hang" => hang(file)?,
         "until" => {
+            fs::write(word(2), std::process::id().to_string())?;
             for _ in 0..WAIT_SECS_MAX * 100 {
                 if file.exists() {
                     return Ok(0);

@@ -96,7 +96,9 @@ fn misbehave(orders: &Value, arguments: &[String]) -> io::Result<u8> {
         }
         "segfault" => end_by("SEGV")?,
         "abort" => std::process::abort(),
-        "saved" => writeln!(io::stdout(), "Found 0 violations\nSaved Report to {}", shown(arguments)?)?,
+        "saved" => {
+            writeln!(io::stdout(), "Found 0 violations\nSaved Report to {}", shown(arguments)?)?
+        }
         "empty" => {
             fs::write(output(arguments)?, "")?;
             writeln!(io::stdout(), "Saved Report to {}", shown(arguments)?)?;

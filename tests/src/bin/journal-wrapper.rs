@@ -36,9 +36,7 @@ fn wrapped() -> Result<u8, String> {
         .collect();
     let tag = std::env::var("PCBFLOW_ATTEMPT").unwrap_or_default();
     let pid = std::process::id();
-    let line = |what: &str, exit: Option<i32>| {
-        json!({"what": what, "pid": pid, "tag": tag, "argv": argv, "exit": exit})
-    };
+    let line = |what: &str, exit: Option<i32>| json!({"what": what, "pid": pid, "tag": tag, "argv": argv, "exit": exit});
     write(&journal, &line("start", None))?;
     let status = Command::new(&real)
         .args(&arguments)

@@ -1,0 +1,94 @@
+//! What a person is asked, and what an answer does.
+
+use std::fs;
+
+use pcbflow_core::event::Fact;
+use pcbflow_tests::TestEnvironment;
+use pcbflow_tests::ledger::count;
+use pcbflow_tests::manifest::Manifest;
+
+/// A step that passes only once a file is there.
+fn wants_a_file(test: &TestEnvironment) -> String {
+    let file = test.path("thing").display().to_string();
+    let board = Manifest::new("b")
+        .phase("05-schematic-audit")
+        .act("check", "look", &["cat", &file], &[])
+        .make("after", "out/after.txt", &["needs: [look]"]);
+    test.boards(&[&board]);
+    file
+}
+
+#[test]
+fn one_ask_one_answer_and_on_it_goes() {
+    let test = TestEnvironment::new();
+    let file = wants_a_file(&test);
+    let stopped = test.json(4, &["run", "b"]);
+    let ask = stopped["ask"]["id"].as_str().expect("an ask").to_owned();
+    assert_eq!(stopped["asks"].as_array().map(Vec::len), Some(1));
+    for part in ["what", "why", "tried", "worked", "ask"] {
+        assert!(stopped["human"][part].as_str().is_some_and(|t| !t.is_empty()), "{stopped:#}");
+    }
+    assert!(stopped["resume"].as_str().is_some_and(|r| r.starts_with("pcbflow ")));
+    // A new run tries again; still there is one open ask, not two.
+    let again = test.json(4, &["run", "b"]);
+    assert_eq!(again["asks"].as_array().map(Vec::len), Some(1), "{again:#}");
+    let ask = again["ask"]["id"].as_str().expect("an ask").to_owned();
+    let status = test.json(0, &["status", "b"]);
+    assert!(status.to_string().contains(&ask), "{status:#}");
+    test.pcbflow(&["explain", &ask, "--board", "b"]).exits(0);
+    fs::write(file, "here").expect("the thing");
+    test.pcbflow(&["answer", &ask, "retry"]).exits(0);
+    test.pcbflow(&["answer", &ask, "retry"]).exits_one_of(&[0, 11]);
+    assert_eq!(count(&test.facts("b"), |f| matches!(f, Fact::AskAnswered { .. })), 1);
+    let done = test.json(0, &["resume", "b"]);
+    assert_eq!(done["verdict"], "pass", "{done:#}");
+    assert!(test.board("b").join("out/after.txt").is_file());
+    test.pcbflow(&["replay", "b"]).exits(0);
+}
+
+#[test]
+fn a_retry_without_a_change_asks_again_and_never_spins() {
+    let test = TestEnvironment::new();
+    let _file = wants_a_file(&test);
+    let ask = test.json(4, &["run", "b"])["ask"]["id"].as_str().expect("an ask").to_owned();
+    let attempts = || count(&test.facts("b"), |f| matches!(f, Fact::AttemptStarted { .. }));
+    let first = attempts();
+    test.pcbflow(&["answer", &ask, "retry"]).exits(0);
+    let stopped = test.json(4, &["resume", "b"]);
+    assert_ne!(stopped["ask"]["id"], ask.as_str(), "a new ask\n{}", test.story("b"));
+    assert!(attempts() <= 2 * first + 1, "{}", test.story("b"));
+}
+
+#[test]
+fn odd_answers_are_refused_and_change_nothing() {
+    let test = TestEnvironment::new();
+    let _file = wants_a_file(&test);
+    let ask = test.json(4, &["run", "b"])["ask"]["id"].as_str().expect("an ask").to_owned();
+    let before = test.events("b").len();
+    test.json(11, &["answer", "a99", "retry"]);
+    test.pcbflow(&["answer", "nonsense", "retry", "--json"]).exits_one_of(&[2, 11]);
+    test.json(2, &["answer", &ask, ""]);
+    assert_eq!(test.events("b").len(), before, "{}", test.story("b"));
+}
+
+#[test]
+fn publishing_waits_for_a_word_and_happens_once() {
+    let test = TestEnvironment::new();
+    let effect = test.path("published").display().to_string();
+    let board = Manifest::new("b").phase("12-final-verification").land("order", &effect, &[], &[]);
+    let text = board.text().replace("safety: once", "safety: publish");
+    test.boards(&[&Manifest::new("b").phase("x")]);
+    fs::write(test.board("b").join("project.yaml"), text).expect("a manifest");
+    let ask = test.json(4, &["run", "b"])["ask"]["id"].as_str().expect("an ask").to_owned();
+    assert!(!test.path("published").exists(), "published without a word");
+    test.pcbflow(&["answer", &ask, "no"]).exits(0);
+    // Declined is neither done nor proven.
+    test.pcbflow(&["resume", "b"]).exits_one_of(&[4, 5]);
+    assert!(!test.path("published").exists(), "published against a word");
+    let ask = test.json(4, &["run", "b"])["ask"]["id"].as_str().expect("an ask").to_owned();
+    test.pcbflow(&["answer", &ask, "yes"]).exits(0);
+    test.pcbflow(&["resume", "b"]).exits(0);
+    test.pcbflow(&["run", "b"]).exits(0);
+    let landed = fs::read_to_string(test.path("published")).expect("the effect");
+    assert_eq!(landed.lines().count(), 1, "{}", test.story("b"));
+}

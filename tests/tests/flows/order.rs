@@ -1,0 +1,137 @@
+//! The graph of a phase: what waits for what, what is done again, what is committed.
+
+use std::collections::BTreeMap;
+
+use pcbflow_core::event::{Event, Fact};
+use pcbflow_tests::TestEnvironment;
+use pcbflow_tests::ledger::count;
+use pcbflow_tests::manifest::Manifest;
+
+/// Positions of a kind of fact, by step.
+fn at(events: &[Event], wanted: impl Fn(&Fact) -> bool) -> BTreeMap<String, u64> {
+    let of = |e: &Event| e.step_key().map(|k| (k.step.to_string(), e.seq.0));
+    events.iter().filter(|e| wanted(&e.fact)).filter_map(of).collect()
+}
+
+fn started(fact: &Fact) -> bool {
+    matches!(fact, Fact::AttemptStarted { .. })
+}
+
+fn passed(fact: &Fact) -> bool {
+    matches!(fact, Fact::StepPassed { .. })
+}
+
+fn diamond() -> Manifest {
+    Manifest::new("b")
+        .phase("05-schematic-audit")
+        .make("last", "out/d.txt", &["needs: [left, right]"])
+        .make("left", "out/b.txt", &["needs: [first]"])
+        .make("right", "out/c.txt", &["needs: [first]"])
+        .make("first", "out/a.txt", &[])
+        .phase("12-final-verification")
+        .make("end", "out/e.txt", &[])
+}
+
+#[test]
+fn steps_wait_for_what_they_need_whatever_their_order_in_the_file() {
+    let test = TestEnvironment::new();
+    test.boards(&[&diamond()]);
+    let done = test.json(0, &["run", "b", "--jobs", "4"]);
+    assert_eq!(done["verdict"], "pass");
+    let events = test.events("b");
+    let (started, passed) = (at(&events, started), at(&events, passed));
+    for (step, need) in [
+        ("left", "first"),
+        ("right", "first"),
+        ("last", "left"),
+        ("last", "right"),
+        ("end", "last"),
+    ] {
+        assert!(started[step] > passed[need], "{step} before {need}\n{}", test.story("b"));
+    }
+}
+
+#[test]
+fn each_phase_is_one_commit_with_its_place_in_the_record() {
+    let test = TestEnvironment::new();
+    test.boards(&[&diamond()]);
+    test.pcbflow(&["run", "b"]).exits(0);
+    let log = test.git(&["log", "--format=%H%n%B", "--", "projects/b"]);
+    assert_eq!(log.matches("Pcbflow-Ledger: ").count(), 2, "{log}");
+    let committed = count(&test.facts("b"), |f| matches!(f, Fact::OutputsCommitted { .. }));
+    assert_eq!(committed, 2);
+    for file in ["a", "b", "c", "d", "e"] {
+        let path = format!("HEAD:projects/b/out/{file}.txt");
+        assert!(!test.git(&["show", &path]).is_empty(), "{file}");
+    }
+    // Nothing of pcbflow's own is in it.
+    let files = test.git(&["ls-files"]);
+    assert!(!files.contains(".pcbflow/") && !files.contains(".logs/"), "{files}");
+    assert_eq!(test.git(&["status", "--porcelain", "--", "projects"]), "");
+}
+
+#[test]
+fn a_finished_board_is_left_alone_and_a_changed_step_runs_again() {
+    let test = TestEnvironment::new();
+    test.boards(&[&diamond()]);
+    test.pcbflow(&["run", "b"]).exits(0);
+    let (before, commits) = (test.events("b").len(), test.git(&["rev-list", "--count", "HEAD"]));
+    let again = test.json(0, &["run", "b"]);
+    assert_eq!(again["data"]["cause"], "nothing_to_do", "{again:#}");
+    assert_eq!(test.events("b").len(), before, "a run with nothing to do appends nothing");
+    assert_eq!(test.git(&["rev-list", "--count", "HEAD"]), commits);
+    // One output is gone: that step and nothing else.
+    std::fs::remove_file(test.board("b").join("out/c.txt")).expect("an output");
+    test.pcbflow(&["run", "b"]).exits(0);
+    let events = test.events("b");
+    let again = at(&events[before..], started);
+    assert!(again.contains_key("right") && !again.contains_key("left"), "{}", test.story("b"));
+    assert!(test.board("b").join("out/c.txt").is_file());
+}
+
+#[test]
+fn what_fails_holds_up_only_what_needs_it() {
+    let test = TestEnvironment::new();
+    let board = Manifest::new("b")
+        .phase("05-schematic-audit")
+        .act("check", "bad", &["fail", "3"], &[])
+        .make("after", "out/after.txt", &["needs: [bad]"])
+        .make("beside", "out/beside.txt", &[]);
+    test.boards(&[&board]);
+    let stopped = test.json(4, &["run", "b"]);
+    assert_eq!(stopped["verdict"], "needs_person");
+    let events = test.events("b");
+    let started = at(&events, started);
+    assert!(started.contains_key("beside") && !started.contains_key("after"), "{started:?}");
+    assert!(test.board("b").join("out/beside.txt").is_file());
+    assert_eq!(count(&test.facts("b"), |f| matches!(f, Fact::OutputsCommitted { .. })), 0);
+}
+
+#[test]
+fn findings_are_a_verdict_and_no_failure() {
+    let test = TestEnvironment::new();
+    let board = Manifest::new("b").phase("05-schematic-audit").raw(&format!(
+        "      - id: look\n        uses: process/check\n        with: {{ argv: [{:?}, fail, 7], findings: [7] }}\n",
+        pcbflow_tests::program::own("act")
+    ));
+    test.boards(&[&board]);
+    let found = test.json(3, &["run", "b"]);
+    assert_eq!(found["verdict"], "findings");
+    assert_eq!(count(&test.facts("b"), |f| matches!(f, Fact::FailureDiagnosed { .. })), 0);
+    test.pcbflow(&["check", "b"]).exits(3);
+}
+
+#[test]
+fn a_run_goes_to_the_phase_that_was_named_and_not_further() {
+    let test = TestEnvironment::new();
+    test.boards(&[&diamond()]);
+    let plan = test.json(0, &["run", "b", "--dry-run"]);
+    assert_eq!(plan["data"]["plan"].as_array().map(Vec::len), Some(5), "{plan:#}");
+    assert!(!test.board("b").join("out").exists());
+    test.pcbflow(&["run", "b", "--to", "05-schematic-audit"]).exits(0);
+    assert!(test.board("b").join("out/d.txt").is_file());
+    assert!(!test.board("b").join("out/e.txt").exists());
+    test.pcbflow(&["run", "b", "--to", "06-placement-planning"]).exits(2);
+    test.pcbflow(&["run", "b"]).exits(0);
+    assert!(test.board("b").join("out/e.txt").is_file());
+}
