@@ -7,6 +7,7 @@ use pcbflow_core::manifest::CheckSpec;
 use pcbflow_core::ports::{
     Captured, Observation, Services, SpawnEnded, SpawnRequest, SpawnResult, StepContext, StepResult,
 };
+use pcbflow_core::redact::{MASK, is_secret_key, redact};
 use serde_json::Value;
 
 use crate::outputs::Before;
@@ -41,7 +42,7 @@ pub fn judge(
             | SpawnEnded::MemoryOverLimit(_) => Ended::DeadlinePassed,
             _ => Ended::Returned,
         },
-        argv: request.argv.clone(),
+        argv: recorded(&request.argv),
         tool: program.clone(),
         exit: result.status(),
         signal: match result.ended {
@@ -55,6 +56,20 @@ pub fn judge(
         stderr: result.stderr,
         ..Observation::of(step_result)
     }
+}
+
+/// The arguments as they may be recorded: without secrets, also those in an argument of their own
+/// behind `--password`.
+fn recorded(argv: &[String]) -> Vec<String> {
+    let home = std::env::var("HOME").or_else(|_| std::env::var("USERPROFILE")).ok();
+    let mut secret = false;
+    argv.iter()
+        .map(|arg| {
+            let masked = secret && !arg.starts_with('-');
+            secret = arg.strip_prefix("--").is_some_and(|n| is_secret_key(n) && !n.contains('='));
+            if masked { MASK.to_owned() } else { redact(arg, home.as_deref()).into_owned() }
+        })
+        .collect()
 }
 
 fn summary(program: &str, ended: &SpawnEnded) -> String {

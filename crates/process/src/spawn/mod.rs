@@ -31,6 +31,9 @@ pub const DEADLINE_MS_DEFAULT: u64 = 60_000;
 pub const OUTPUT_BYTES_MAX_DEFAULT: u64 = 256 * 1024 * 1024;
 
 /// Starts programs in process groups of their own.
+///
+/// What a caller gets of a stream is redacted like what is stored: secrets and e-mail addresses
+/// are masks, the home folder is `~`. Who needs a path from a tool asks for it in another way.
 #[derive(Clone)]
 pub struct ProcessSpawn {
     blobs: Arc<dyn Blobs>,

@@ -27,6 +27,8 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const PIPE_MS: u64 = 150;
 /// After the group ended, how long the rest of its output may take, in milliseconds.
 const REST_MS: u64 = 250;
+/// How long the leader may take to end after the first signal, in milliseconds.
+const COLLECT_MS: u64 = 700;
 /// Between two looks at the memory of the group, in milliseconds.
 const MEMORY_LOOK_MS: u64 = 500;
 /// Most starts while somebody still writes the program's file.
@@ -169,16 +171,21 @@ async fn read_all<R: AsyncRead + Unpin>(
     endless: Arc<Notify>,
 ) {
     let mut chunk = vec![0; CHUNK_BYTES];
+    let mut over = false;
     loop {
         let n = match source.read(&mut chunk).await {
             Ok(0) | Err(_) => return,
             Ok(n) => n,
         };
+        if over {
+            // Read on, so that the program meets its end and not a closed pipe.
+            continue;
+        }
         let mut capture = capture.lock().unwrap_or_else(PoisonError::into_inner);
         capture.push(chunk.get(..n).unwrap_or(&[]));
         if capture.total() > bytes_max {
+            over = true;
             endless.notify_one();
-            return;
         }
     }
 }
@@ -248,9 +255,11 @@ impl Running {
         if let Err(error) = self.child.start_kill() {
             tracing::debug!(%error, "a job could not be ended");
         }
-        self.group.end().await;
-        // Collects the leader, so that no dead entry stays in the table of processes.
-        if timeout(Duration::from_millis(REST_MS), self.child.wait()).await.is_err() {
+        // The leader is collected at the same time: on some systems an ended process counts as
+        // alive until somebody did.
+        let collected = timeout(Duration::from_millis(COLLECT_MS), self.child.wait());
+        let ((), collected) = tokio::join!(self.group.end(), collected);
+        if collected.is_err() {
             tracing::warn!("a child did not end in time");
         }
     }

@@ -172,6 +172,14 @@ async fn a_command_that_works() {
 }
 
 #[tokio::test]
+async fn what_was_executed_is_recorded_without_secrets() {
+    let board = Board::new();
+    let argv = json!(["true", "--password", "hunter2", "--x", "api-key: zzz9", "ok"]);
+    let seen = board.run(&board.context(step("command", json!({"argv": argv})))).await;
+    assert_eq!(seen.argv, ["true", "--password", "[redacted]", "--x", "api-key: [redacted]", "ok"]);
+}
+
+#[tokio::test]
 async fn statuses_failures_and_findings() {
     let board = Board::new();
     let evidence = failed(board.run(&board.context(sh("command", "echo no >&2; exit 3"))).await);
