@@ -29,12 +29,22 @@ pub const STATE_HOME_VAR: &str = "PCBFLOW_STATE_HOME";
 pub fn subsystems() -> Vec<Arc<dyn Subsystem>> {
     vec![
         Arc::new(pcbflow_process::ProcessSubsystem::new()),
-        Arc::new(pcbflow_checkpoint::CheckpointSubsystem::new()),
+        Arc::new(checkpoint()),
         Arc::new(pcbflow_kicad::Kicad::new()),
         Arc::new(crate::storage::StorageSubsystem),
         Arc::new(crate::rows_only::RowsOnly::new("eda", pcbflow_eda::ROWS)),
         Arc::new(crate::rows_only::RowsOnly::new("agents", pcbflow_agents::ROWS)),
     ]
+}
+
+/// Git and snapshots; copies of a damaged history go outside the workspace.
+fn checkpoint() -> pcbflow_checkpoint::CheckpointSubsystem {
+    match state_home() {
+        Some(StateHome(dir)) => {
+            pcbflow_checkpoint::CheckpointSubsystem::with_elsewhere(dir.join("kept-elsewhere"))
+        }
+        None => pcbflow_checkpoint::CheckpointSubsystem::new(),
+    }
 }
 
 /// Rows of all subsystems.
