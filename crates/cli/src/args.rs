@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 
+use crate::complete;
 use crate::ui::ColorChoice;
 
 /// Runs a PCB design flow step by step and heals it.
@@ -40,7 +42,13 @@ pub struct Global {
     #[arg(long, global = true, env = "PCBFLOW_NARRATED", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     pub narrated: bool,
     /// Folder of the workspace; found upward from the current folder without it
-    #[arg(long, global = true, value_name = "DIR", env = "PCBFLOW_WORKSPACE", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "PCBFLOW_WORKSPACE",
+        hide_env_values = true
+    )]
     pub workspace: Option<PathBuf>,
     /// Say yes to what would be asked
     #[arg(long, global = true)]
@@ -89,7 +97,7 @@ pub enum Command {
     Config(ConfigArgs),
     /// JSON schemas and lists
     Schema(SchemaArgs),
-    /// Completions for a shell
+    /// Completions for a shell, with boards, phases and open asks
     Completions(CompletionsArgs),
     /// Man pages and other helpers
     Util(UtilArgs),
@@ -101,6 +109,7 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 pub struct BoardArg {
     /// The board; the one of the current folder, or the only one, without it
+    #[arg(add = ArgValueCandidates::new(complete::boards))]
     pub board: Option<String>,
 }
 
@@ -122,9 +131,10 @@ pub struct InitArgs {
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// The board; the one of the current folder, or the only one, without it
+    #[arg(add = ArgValueCandidates::new(complete::boards))]
     pub board: Option<String>,
     /// Last phase to run
-    #[arg(long, value_name = "PHASE")]
+    #[arg(add = ArgValueCandidates::new(complete::phases), long, value_name = "PHASE")]
     pub to: Option<String>,
     /// All boards of the workspace
     #[arg(long, conflicts_with = "board")]
@@ -147,6 +157,7 @@ pub struct RunArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
     /// The board; the one of the current folder, or the only one, without it
+    #[arg(add = ArgValueCandidates::new(complete::boards))]
     pub board: Option<String>,
     /// Wait up to this long for open asks (such as 30s, 10m, 12h); on a terminal 12h
     #[arg(long, value_name = "TIME")]
@@ -157,6 +168,7 @@ pub struct ResumeArgs {
 #[derive(Debug, Clone, Args)]
 pub struct StatusArgs {
     /// The board; all boards without it
+    #[arg(add = ArgValueCandidates::new(complete::boards))]
     pub board: Option<String>,
     /// Show it again whenever something changes
     #[arg(long)]
@@ -170,12 +182,13 @@ pub struct StatusArgs {
 #[derive(Debug, Clone, Args)]
 pub struct LogArgs {
     /// The board; the one of the current folder, or the only one, without it
+    #[arg(add = ArgValueCandidates::new(complete::boards))]
     pub board: Option<String>,
     /// Go on showing what happens
     #[arg(short, long)]
     pub follow: bool,
     /// Only this phase
-    #[arg(long, value_name = "PHASE")]
+    #[arg(add = ArgValueCandidates::new(complete::phases), long, value_name = "PHASE")]
     pub phase: Option<String>,
     /// Only the last N attempts
     #[arg(short, long, value_name = "N")]
@@ -188,7 +201,7 @@ pub struct ExplainArgs {
     /// Number of an event, or id of an ask such as a7; the newest failure without it
     pub event: Option<String>,
     /// The board; the one of the current folder, or the only one, without it
-    #[arg(long)]
+    #[arg(add = ArgValueCandidates::new(complete::boards), long)]
     pub board: Option<String>,
     /// The technical record: class, statuses, outputs, attempts
     #[arg(long)]
@@ -199,11 +212,12 @@ pub struct ExplainArgs {
 #[derive(Debug, Clone, Args)]
 pub struct AnswerArgs {
     /// Id of the ask, such as a7
+    #[arg(add = ArgValueCandidates::new(complete::asks))]
     pub ask: String,
     /// The answer: retry, yes, no, or the value that was asked for
     pub answer: String,
     /// The board; found by the ask's id without it
-    #[arg(long)]
+    #[arg(add = ArgValueCandidates::new(complete::boards), long)]
     pub board: Option<String>,
 }
 
@@ -211,6 +225,7 @@ pub struct AnswerArgs {
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
     /// The board; the one of the current folder, or the only one, without it
+    #[arg(add = ArgValueCandidates::new(complete::boards))]
     pub board: Option<String>,
     /// Only checks of these kinds, such as drc, erc, compare
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
@@ -252,6 +267,7 @@ pub struct DiagnoseArgs {
 #[derive(Debug, Clone, Args)]
 pub struct FailuresArgs {
     /// One class, such as KI-6, or a family, such as KI
+    #[arg(add = ArgValueCandidates::new(complete::classes))]
     pub class: Option<String>,
 }
 
@@ -259,6 +275,7 @@ pub struct FailuresArgs {
 #[derive(Debug, Clone, Args)]
 pub struct HistoryArgs {
     /// The board; the one of the current folder, or the only one, without it
+    #[arg(add = ArgValueCandidates::new(complete::boards))]
     pub board: Option<String>,
     /// Why what was tried was tried
     #[arg(long)]
@@ -287,7 +304,7 @@ pub enum LedgerCommand {
         /// File to write; it must not exist
         file: PathBuf,
         /// Only this board; all streams without it
-        #[arg(long)]
+        #[arg(add = ArgValueCandidates::new(complete::boards), long)]
         board: Option<String>,
     },
     /// Take over whole streams from a file
@@ -302,6 +319,7 @@ pub enum LedgerCommand {
     /// Remove the words of an event for good; the chain still verifies
     Expunge {
         /// The board
+        #[arg(add = ArgValueCandidates::new(complete::boards))]
         board: String,
         /// Number of the event
         seq: u64,
@@ -309,6 +327,7 @@ pub enum LedgerCommand {
     /// Write the readable mirrors anew
     RebuildMirrors {
         /// The board; all boards without it
+        #[arg(add = ArgValueCandidates::new(complete::boards))]
         board: Option<String>,
     },
 }

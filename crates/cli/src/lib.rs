@@ -6,6 +6,7 @@
 pub mod args;
 pub mod cancel;
 pub mod commands;
+pub mod complete;
 pub mod compose;
 pub mod doctor;
 pub mod envelope;
@@ -40,6 +41,9 @@ pub struct App {
 /// Runs the program with the arguments of the process and gives its exit code.
 #[must_use]
 pub fn main() -> u8 {
+    if complete::answered() {
+        return Exit::Done.code();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return usage(&e),

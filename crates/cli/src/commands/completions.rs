@@ -1,24 +1,28 @@
-//! `completions`: the script that a shell loads. It is static: names of boards and phases are
-//! not in it.
+//! `completions`: the script that a shell loads. The script asks the program itself for words, so
+//! that boards, phases and open asks are offered as they are.
 
-use clap::CommandFactory;
+use clap_complete::env::Shells;
 
 use crate::App;
-use crate::args::{Cli, CompletionsArgs};
+use crate::args::CompletionsArgs;
+use crate::complete::COMPLETE_VAR;
 use crate::envelope::Answer;
 use crate::error::{CommandError, Kind};
 
 /// `pcbflow completions`.
 ///
 /// # Errors
-/// Never in practice: the script is text.
+/// Never in practice: the script is text, and every shell of the list has one.
 pub fn completions(_app: &App, args: &CompletionsArgs) -> Result<Answer, CommandError> {
+    let name = args.shell.to_string();
+    let bug = |what: &str| CommandError::new(Kind::Bug, format!("no script for {name}: {what}"));
+    let shells = Shells::builtins();
+    let shell = shells.completer(&name).ok_or_else(|| bug("the shell is not known"))?;
     let mut bytes = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "pcbflow", &mut bytes);
-    let script = String::from_utf8(bytes)
-        .map_err(|_| CommandError::new(Kind::Bug, "the script is not UTF-8"))?;
+    shell
+        .write_registration(COMPLETE_VAR, "pcbflow", "pcbflow", "pcbflow", &mut bytes)
+        .map_err(|e| bug(&e.to_string()))?;
+    let script = String::from_utf8(bytes).map_err(|_| bug("it is not UTF-8"))?;
     let lines = script.lines().map(str::to_owned).collect();
-    Ok(Answer::done("completions", lines)
-        .with("shell", args.shell.to_string())
-        .with("script", script))
+    Ok(Answer::done("completions", lines).with("shell", name).with("script", script))
 }

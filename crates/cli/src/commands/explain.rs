@@ -49,6 +49,10 @@ pub fn explain(app: &App, args: &ExplainArgs) -> Result<Answer, CommandError> {
     answer.envelope.human = message.as_ref().map(story::parts);
     answer.envelope.asks = episode.asks(ledger)?;
     answer.envelope.ask = answer.envelope.asks.first().cloned();
+    answer.envelope.attempts = episode.attempts();
+    if !answer.envelope.asks.is_empty() {
+        answer.envelope.resume = Some(format!("pcbflow resume {board}"));
+    }
     answer = answer.with("event", super::history::row(&episode.event));
     if args.technical {
         let record = technical::Record::of(&episode, &site);
@@ -223,6 +227,13 @@ impl Episode {
             Fact::FailureDiagnosed { class, .. } => Some(class.to_string()),
             _ => None,
         })
+    }
+
+    /// Attempts of the step in it.
+    fn attempts(&self) -> Option<u32> {
+        self.key.as_ref()?;
+        let started = |e: &&Event| matches!(e.fact, Fact::AttemptStarted { .. });
+        u32::try_from(self.events.iter().filter(started).count()).ok()
     }
 
     /// Events that a reader wants to look at.

@@ -5,6 +5,7 @@ use pcbflow_checkpoint::workspace::Workspace;
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::check::{Counts, Gate};
 use pcbflow_core::ids::{BoardName, StepKey};
+use pcbflow_core::manifest::COMMIT_STEP;
 use pcbflow_core::projection::{BoardState, Stage, StepState};
 use pcbflow_core::text::one_line;
 use pcbflow_humanize::message::Part;
@@ -114,6 +115,7 @@ impl BoardView {
         let last_good = state
             .steps
             .iter()
+            .filter(|(key, _)| key.step.as_str() != COMMIT_STEP)
             .filter_map(|(key, s)| s.pass.as_ref().map(|p| (key.to_string(), p.seq.0)))
             .max_by_key(|(_, seq)| *seq);
         let steps = fault.is_some() || phases.iter().any(|p| p.steps > 0 || p.verdict.is_some());
@@ -204,6 +206,10 @@ impl BoardView {
     fn ask_lines(&self, ui: &Ui) -> Vec<String> {
         let mut lines = Vec::new();
         for ask in &self.asks {
+            if ui.options.narrated {
+                lines.push(format!("  Ask {}: {} Answer with: {}", ask.id, ask.says, ask.command));
+                continue;
+            }
             let id = ui.paint(Label::NeedsYou, &ask.id);
             lines.push(format!("  {id}  {}", ask.says));
             lines.push(format!("      {}", ask.command));
@@ -248,7 +254,7 @@ impl BoardView {
                 "checks_only": r.checks_only})
         });
         json!({
-            "board": self.name, "standing": self.standing.word(), "phase": self.current,
+            "board": self.name, "standing": self.standing.word().replace(' ', "_"), "phase": self.current,
             "phases": phases, "steps": steps, "asks": asks, "running": self.running, "run": run,
             "last_good_step": self.last_good.as_ref().map(|(step, _)| step),
             "seq": self.state.head.map(|(seq, _)| seq.0),
@@ -269,10 +275,10 @@ impl PhaseView {
         };
         let mut more = Vec::new();
         if self.counts.errors > 0 {
-            more.push(format!("{} errors", self.counts.errors));
+            more.push(count(self.counts.errors, "error"));
         }
         if self.counts.warnings > 0 {
-            more.push(format!("{} warnings", self.counts.warnings));
+            more.push(count(self.counts.warnings, "warning"));
         }
         if let Some(commit) = &self.commit {
             more.push(format!("committed {}", commit.chars().take(10).collect::<String>()));
@@ -288,6 +294,10 @@ impl PhaseView {
         let word = ui.paint(label, &format!("{verdict:<11}"));
         format!("  {:<24}  {word}  {more}", self.id).trim_end().to_owned()
     }
+}
+
+fn count(n: u32, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Phases of the project file with their steps, and why it can't be used, if so.

@@ -232,6 +232,30 @@ fn man_pages_and_completions_are_written() {
 }
 
 #[test]
+fn the_shell_is_offered_what_is_there() {
+    let env = TestEnvironment::new();
+    scenes::full(&env, "door").close();
+    let offered = |words: &[&str]| {
+        let at = (words.len() - 1).to_string();
+        let mut command = env.command(&[&["--"][..], words].concat());
+        command.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", at).env("_CLAP_IFS", "\n");
+        let ran = crate::env::ran(command.output().unwrap());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.out
+    };
+    for (words, wanted) in [
+        (&["pcbflow", "status", ""][..], "door"),
+        (&["pcbflow", "run", "--to", "12"], "12-final-verification"),
+        (&["pcbflow", "answer", ""], "a1"),
+        (&["pcbflow", "failures", "KI-"], "KI-6"),
+        (&["pcbflow", "verify"], "verify-trace"),
+    ] {
+        let out = offered(words);
+        assert!(out.lines().any(|l| l.starts_with(wanted)), "{words:?}: {out}");
+    }
+}
+
+#[test]
 fn a_person_s_rules_and_settings_are_seen() {
     let env = TestEnvironment::new();
     std::fs::create_dir_all(env.workspace.join("knowledge")).unwrap();

@@ -19,7 +19,7 @@ fn status_names_the_place_the_ask_and_the_literal_answer() {
     let json = env.run(&["status", "--json"]).json();
     assert_eq!(json["ask"]["id"], "a1");
     let board = &json["data"]["boards"][0];
-    assert_eq!(board["standing"], "needs you");
+    assert_eq!(board["standing"], "needs_you");
     assert_eq!(board["phases"][0]["done"], true);
     assert_eq!(board["asks"][0]["answer"], "pcbflow answer a1 retry");
     assert_eq!(board["running"], serde_json::Value::Null);
@@ -107,6 +107,8 @@ fn explain_tells_five_parts_and_keeps_machine_detail_for_the_record() {
     let ask = env.run(&["explain", "a1", "--json"]).json();
     assert_eq!(ask["class"], "SC-2");
     assert_eq!(ask["ask"]["id"], "a1");
+    assert_eq!(ask["resume"], "pcbflow resume door");
+    assert!(ask["attempts"].as_u64().unwrap() >= 1);
     let run = env.run(&["explain", &last.to_string(), "--json"]).json();
     assert!(run["human"]["what"].as_str().unwrap().contains("needs you"), "{run}");
     let check = env.run(&["explain", "6", "--json"]).json();
