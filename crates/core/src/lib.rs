@@ -22,3 +22,8 @@ pub mod redact;
 pub mod row;
 pub mod text;
 pub mod time;
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -32,3 +32,8 @@ pub use clock::SystemClock;
 pub use journal::{Journal, fold_board};
 pub use run::run_board;
 pub use setup::{BoardSetup, EngineError, Host, Parts, RunOptions, RunReport, StepReport};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
