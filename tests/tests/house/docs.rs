@@ -78,22 +78,27 @@ fn links_lead_somewhere() {
     expect_none("links that lead nowhere", &faults);
 }
 
-/// Words after `pcbflow` or `cargo xtask` in the code of a page.
+/// Words after `pcbflow` or `cargo xtask` where a page shows a command: at the start of a line
+/// of a code block, with or without a prompt, and at the start of code in a sentence.
 fn commands(page: &str, start: &str) -> Vec<(usize, String)> {
-    let text = files::text(page);
+    let mut block = false;
     let mut found = Vec::new();
-    for (at, line) in text.lines().enumerate() {
+    for (at, line) in files::text(page).lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            block = !block;
+            continue;
+        }
         for (i, _) in line.match_indices(start) {
-            let before = line[..i].chars().next_back();
-            let begins = before.is_none_or(|c| matches!(c, '`' | '$' | ' ' | '(' | '\''));
+            let before = line[..i].trim();
+            let shown = match block {
+                true => before.is_empty() || before == "$" || before == "-",
+                false => line[..i].ends_with('`'),
+            };
             let word: String = line[i + start.len()..]
                 .chars()
                 .take_while(|c| c.is_ascii_lowercase() || *c == '-')
                 .collect();
-            // In prose "pcbflow runs": only code counts.
-            let code =
-                before == Some('`') || line[..i].trim() == "$" || line[..i].trim().is_empty();
-            if begins && code && !word.is_empty() && !word.starts_with('-') {
+            if shown && !word.is_empty() && !word.starts_with('-') {
                 found.push((at + 1, word));
             }
         }
