@@ -26,6 +26,9 @@ pub struct Claim {
 }
 
 fn fault(path: &Path, e: &std::io::Error) -> EngineError {
+    if let Some(full) = EngineError::of_full_disk(e, "claiming the board") {
+        return full;
+    }
     EngineError::Claim { path: path.to_owned(), message: e.to_string() }
 }
 

@@ -11,6 +11,7 @@ use pcbflow_core::evidence::{Evidence, Signal, Source, codes};
 use pcbflow_core::ids::{Digest, StepKey};
 use pcbflow_core::manifest::{PhaseDef, Safety};
 use pcbflow_core::ports::{Observation, StepResult};
+use pcbflow_core::projection::Stage;
 use pcbflow_core::text::head_and_tail;
 
 use crate::act::{Done, Outcome};
@@ -35,6 +36,9 @@ impl Dispatcher<'_> {
             }
             Outcome::ReadBack(found) => self.read_back(&key, found).await,
             Outcome::Acted(rung, recovery) => {
+                if recovery.outcome == RecoveryOutcome::Failed && !self.cancelled() {
+                    self.did_not_work(&key, &rung).await?;
+                }
                 let words = Words { summary: recovery.summary, ..Words::default() };
                 let fact = Fact::RecoveryFinished {
                     rung,
@@ -48,10 +52,28 @@ impl Dispatcher<'_> {
                     // Cut short: it says nothing, and is made again after the resume.
                     return Ok(());
                 }
+                if let Stage::Recovered { rung, .. } = self.stage(&key)
+                    && result.outcome == CheckOutcome::Fail
+                {
+                    self.did_not_work(&key, &rung).await?;
+                }
                 self.observe(&key, &result, CheckPurpose::Recheck, None).await
             }
             Outcome::Watched(result) => self.watched(&key, &result).await,
         }
+    }
+
+    /// The lesson of an action that failed, or whose probe says that nothing changed.
+    async fn did_not_work(&mut self, key: &StepKey, rung: &str) -> Result<(), EngineError> {
+        let state = self.journal.state().steps.get(key);
+        let Some(failure) = state.and_then(|s| s.failure.as_ref()) else { return Ok(()) };
+        let fact = Fact::LessonLearned {
+            fingerprint: failure.fingerprint,
+            class: failure.class.clone(),
+            rung: rung.to_owned(),
+            worked: false,
+        };
+        self.put(key, fact, Words::default(), false).await
     }
 
     async fn read_back(&mut self, key: &StepKey, found: ReadBack) -> Result<(), EngineError> {

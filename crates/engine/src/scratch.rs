@@ -25,7 +25,11 @@ pub(crate) fn make(
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
         Ok(()) | Err(_) => std::fs::create_dir_all(&dir),
     };
-    made.map_err(|e| EngineError::Scratch { path: dir.clone(), message: e.to_string() })?;
+    made.map_err(|e| {
+        EngineError::of_full_disk(&e, "making a private folder").unwrap_or_else(|| {
+            EngineError::Scratch { path: dir.clone(), message: e.to_string() }
+        })
+    })?;
     Ok(dir)
 }
 

@@ -179,6 +179,15 @@ pub enum EngineError {
     NoPhase(PhaseId),
 }
 
+impl EngineError {
+    /// The error of a full disk (LG-1), if that is what the system said.
+    pub(crate) fn of_full_disk(e: &std::io::Error, doing: &'static str) -> Option<EngineError> {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        let full = matches!(e.kind(), StorageFull | QuotaExceeded);
+        full.then_some(EngineError::Ledger(LedgerError::DiskFull { doing }))
+    }
+}
+
 /// How one step came out.
 #[derive(Debug, Clone)]
 pub struct StepReport {

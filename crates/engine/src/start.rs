@@ -119,7 +119,7 @@ impl Run<'_> {
 
     /// Ends what is left of the processes of steps that were under way.
     async fn end_leftovers(&self) {
-        let Some(run) = self.state().run.as_ref().filter(|r| r.stopped.is_none()) else { return };
+        let Some(run) = &self.state().run else { return };
         let under_way = self.state().steps.iter().filter(|(_, s)| {
             let decided = matches!(
                 s.stage,

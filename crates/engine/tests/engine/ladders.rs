@@ -86,7 +86,23 @@ async fn lessons_change_the_order_the_next_time() {
             _ => None,
         })
         .collect();
-    assert_eq!(lessons, [("mend".to_owned(), true), ("mend".to_owned(), true)]);
+    let lesson = |rung: &str, worked| (rung.to_owned(), worked);
+    assert_eq!(lessons, [lesson("first", false), lesson("mend", true), lesson("mend", true)]);
+}
+
+#[tokio::test]
+async fn an_action_that_never_worked_is_left_out_after_three_tries() {
+    let bench = Bench::new();
+    bench.world.script("s", &[Act::Fail("broken")]);
+    bench.world.probes(&[false; 100]);
+    for run in 1..=5 {
+        bench.world.forget_calls();
+        assert_eq!(bench.run(&single("read")).await.verdict, Verdict::NeedsPerson);
+        let tried = usize::from(run <= 3);
+        assert_eq!(bench.world.called("recover first"), tried, "run {run}");
+        assert_eq!(bench.world.called("recover mend"), tried, "run {run}");
+    }
+    bench.assert_replays();
 }
 
 #[tokio::test]
