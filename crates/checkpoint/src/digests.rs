@@ -177,6 +177,16 @@ fn read(path: &Path) -> Result<Option<(Digest, Status, bool)>, std::io::Error> {
     let mut last = None;
     for _ in 0..READ_TRIES_MAX {
         let started = ns_of(SystemTime::now());
+        // Opening a pipe waits for a writer that may never come.
+        match std::fs::metadata(path) {
+            Ok(meta) if !meta.is_file() => {
+                let what = "not a plain file";
+                return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
+            }
+            Ok(_) => {}
+            Err(e) if absent(&e) => return Ok(None),
+            Err(e) => return Err(e),
+        }
         let mut file = match std::fs::File::open(path) {
             Ok(file) => file,
             Err(e) if absent(&e) => return Ok(None),

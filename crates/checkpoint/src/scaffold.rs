@@ -201,9 +201,11 @@ fn kicad_steps(found: &Found) -> Vec<Step> {
         steps.push(step(PHASE_NAMES[9], "compare", "kicad/compare", &[&board, &schematic]));
     }
     if board.is_some() {
+        // Without a schematic there is nothing that the board could be compared with.
+        let parity = schematic.is_none().then(|| ("parity", "false".to_owned()));
         steps.push(Step {
             check: Some(LIMITS),
-            ..step(PHASE_NAMES[11], "drc", "kicad/drc", &[&board])
+            ..step(PHASE_NAMES[11], "drc", "kicad/drc", &[&board, &parity])
         });
         let kinds = EXPORTS.iter().filter(|e| **e != "bom" || schematic.is_some());
         let what = Some(("what", format!("[{}]", kinds.copied().collect::<Vec<_>>().join(", "))));

@@ -409,6 +409,9 @@ pub fn path_fault(path: &str) -> Option<&'static str> {
     if path.split(['/', '\\']).any(|part| part == "..") {
         return Some("leaves the board's folder");
     }
+    if path.split(['/', '\\']).any(|part| part.eq_ignore_ascii_case(".git")) {
+        return Some("lies in git's own folder");
+    }
     None
 }
 

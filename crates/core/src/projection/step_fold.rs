@@ -33,7 +33,7 @@ impl StepState {
         if kind == PUBLISH_ASK {
             self.notes.insert(PUBLISH_ASK.to_owned(), answer.to_owned());
         }
-        if kind == GO_AHEAD_ASK {
+        if kind == GO_AHEAD_ASK && matches!(answer, "yes" | "no") {
             self.notes.insert(go_ahead_note(class.as_str()), answer.to_owned());
             if let Some(failure) = &mut self.failure {
                 failure.since = at;
