@@ -1,7 +1,7 @@
 //! `pcbflow.toml` and `knowledge/rules.toml`: what a person may set, and where each value is from.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pcbflow_core::catalogue::UserRule;
 use pcbflow_core::ids::ClassId;
@@ -104,7 +104,7 @@ pub fn load(workspace: &Path) -> Result<Settings, CommandError> {
     Ok(settings)
 }
 
-fn load_settings(path: &PathBuf, text: &str, settings: &mut Settings) -> Result<(), CommandError> {
+fn load_settings(path: &Path, text: &str, settings: &mut Settings) -> Result<(), CommandError> {
     let origin = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let table: toml::Table =
         text.parse().map_err(|e| config(format!("{}: {e}", path.display())))?;
@@ -266,6 +266,8 @@ pub fn duration_ms(text: &str) -> Result<u64, CommandError> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]

@@ -1,8 +1,6 @@
 //! Reads the events out of their source: names, effects, fields. The page and the schema of the
 //! events are made from it, so that neither can fall behind.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value, json};
 
 use crate::env::TestEnvironment;
@@ -136,15 +134,15 @@ pub fn page() -> String {
          What can stand in a record. Each event has a stream, a position, a time, a place and an actor besides its own fields.\n",
     );
     let mut section = |title: &str, list: &[Variant]| {
-        let _ = write!(text, "\n## {title}\n");
+        text.push_str(&format!("\n## {title}\n"));
         for v in list {
-            let _ = write!(text, "\n### {}\n\n{}\n", v.name, v.about);
+            text.push_str(&format!("\n### {}\n\n{}\n", v.name, v.about));
             if v.fields.is_empty() {
                 continue;
             }
             text.push_str("\n| Field | Type | Meaning |\n|---|---|---|\n");
             for f in &v.fields {
-                let _ = writeln!(text, "| `{}` | `{}` | {} |", f.name, f.kind, f.about);
+                text.push_str(&format!("| `{}` | `{}` | {} |\n", f.name, f.kind, f.about));
             }
         }
     };
