@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use crate::evidence::{Evidence, Source};
 use crate::fingerprint::{Fingerprint, fingerprint};
 use crate::ids::{ClassId, Digest, IdError};
+use crate::policy::EXHAUSTED_CLASS;
 use crate::row::{Autonomy, Resume, Row, RungKind};
 
 /// Class under which a failure without a fitting rule is filed.
@@ -315,6 +316,9 @@ fn check_row(row: &Row) -> Result<(), CatalogueError> {
     }
     if row.ladder.iter().filter(|r| r.autonomy == Autonomy::GoAhead).count() > 1 {
         return fault("has two rungs that need a go-ahead: one yes must not stand for two actions");
+    }
+    if row.id == EXHAUSTED_CLASS && row.ladder.iter().any(|r| r.kind != RungKind::Ask) {
+        return fault("stands at the end of every ladder and can do nothing but ask");
     }
     for (at, rung) in row.ladder.iter().enumerate() {
         let last = at + 1 == row.ladder.len();

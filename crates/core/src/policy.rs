@@ -41,11 +41,12 @@ pub const LADDER_MS_MAX: u64 = 24 * 3600 * 1000;
 pub const LESSON_FAILURES_MAX: u32 = 3;
 /// Class in whose words a person is asked when hard caps end the tries.
 pub const EXHAUSTED_CLASS: &str = "SC-6";
-/// Kind of the ask for the one action of a row that needs a person's yes.
+/// Kind of the ask for a person's yes: to the one action of a row that needs it, or, under
+/// [`EXHAUSTED_CLASS`], to a step that publishes.
 pub const GO_AHEAD_ASK: &str = "go_ahead";
-/// Kind of the ask for the go-ahead without which nothing of class `publish` is attempted; also
-/// the note that holds its answer.
-pub const PUBLISH_ASK: &str = "publish";
+/// Note that holds the answer to the go-ahead without which nothing of class `publish` is
+/// attempted.
+pub const PUBLISH_NOTE: &str = "publish";
 
 /// Note that holds the answer to the go-ahead of a class. A yes to one class's action is none to
 /// another's, and none to publishing.
@@ -184,7 +185,7 @@ impl Case<'_> {
         if self.safety != Safety::Publish {
             return None;
         }
-        match self.step.notes.get(PUBLISH_ASK).map(String::as_str) {
+        match self.step.notes.get(PUBLISH_NOTE).map(String::as_str) {
             Some("yes") => None,
             Some("no") => Some(Decided {
                 decision: Decision::LeaveUnverified,
@@ -192,7 +193,7 @@ impl Case<'_> {
             }),
             _ => Some(self.ask_as(
                 EXHAUSTED_CLASS,
-                Some(PUBLISH_ASK),
+                Some(GO_AHEAD_ASK),
                 "publishing needs a recorded go-ahead",
             )),
         }

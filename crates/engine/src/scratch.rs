@@ -26,9 +26,8 @@ pub(crate) fn make(
         Ok(()) | Err(_) => std::fs::create_dir_all(&dir),
     };
     made.map_err(|e| {
-        EngineError::of_full_disk(&e, "making a private folder").unwrap_or_else(|| {
-            EngineError::Scratch { path: dir.clone(), message: e.to_string() }
-        })
+        EngineError::of_full_disk(&e, "making a private folder")
+            .unwrap_or_else(|| EngineError::Scratch { path: dir.clone(), message: e.to_string() })
     })?;
     Ok(dir)
 }

@@ -5,7 +5,7 @@ use crate::check::{CheckOutcome, Gate};
 use crate::event::{CheckPurpose, Event, Fact, ReadBack, RecoveryOutcome};
 use crate::ids::{AttemptNo, ClassId, Digest, Seq};
 use crate::manifest::Safety;
-use crate::policy::{GO_AHEAD_ASK, PUBLISH_ASK, go_ahead_note};
+use crate::policy::{EXHAUSTED_CLASS, GO_AHEAD_ASK, PUBLISH_NOTE, go_ahead_note};
 use crate::time::Timestamp;
 
 impl StepState {
@@ -30,10 +30,10 @@ impl StepState {
         self.recoveries = 0;
         self.ask = None;
         self.notes.insert("answer".to_owned(), answer.to_owned());
-        if kind == PUBLISH_ASK {
-            self.notes.insert(PUBLISH_ASK.to_owned(), answer.to_owned());
-        }
-        if kind == GO_AHEAD_ASK && matches!(answer, "yes" | "no") {
+        let go_ahead = kind == GO_AHEAD_ASK && matches!(answer, "yes" | "no");
+        if go_ahead && class.as_str() == EXHAUSTED_CLASS {
+            self.notes.insert(PUBLISH_NOTE.to_owned(), answer.to_owned());
+        } else if go_ahead {
             self.notes.insert(go_ahead_note(class.as_str()), answer.to_owned());
             if let Some(failure) = &mut self.failure {
                 failure.since = at;
@@ -71,7 +71,7 @@ impl StepState {
         }
         if before.definition != definition {
             // The go-ahead was given for something else.
-            self.notes.remove(PUBLISH_ASK);
+            self.notes.remove(PUBLISH_NOTE);
         }
     }
 

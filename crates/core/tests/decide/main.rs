@@ -149,7 +149,7 @@ fn with_yes(world: &mut World) -> Decision {
     }
     let ask = world.step().ask.unwrap();
     let kind = world.state.asks[0].kind.clone();
-    assert_eq!(kind, "publish");
+    assert_eq!((kind.as_str(), world.state.asks[0].class.as_str()), ("go_ahead", "SC-6"));
     world.model.answered(&kind, &"SC-6".parse().unwrap(), "yes");
     world.append(vec![Fact::AskAnswered { ask, answer: "yes".into() }]);
     world.run()
@@ -245,7 +245,7 @@ fn a_no_to_publishing_ends_the_step_and_a_yes_to_another_action_is_none() {
     assert_eq!(next(&no), Decision::LeaveUnverified);
 
     let mut other = world.state.clone();
-    other.asks[0].kind = "go_ahead".into();
+    other.asks[0].class = "SY-8".parse().unwrap();
     answered.fact = Fact::AskAnswered { ask, answer: "yes".into() };
     other.apply(&answered);
     assert!(matches!(next(&other), Decision::Ask { .. }));

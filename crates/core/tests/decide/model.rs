@@ -8,7 +8,7 @@ use pcbflow_core::evidence::Source;
 use pcbflow_core::ids::{AttemptNo, ClassId, Digest};
 use pcbflow_core::manifest::{DEADLINE_MS_MAX, Safety};
 use pcbflow_core::policy::{
-    FAILURE_ATTEMPTS_MAX, GO_AHEAD_ASK, PUBLISH_ASK, Policy, RUNG_TIMES_MAX, STEP_ATTEMPTS_MAX,
+    EXHAUSTED_CLASS, FAILURE_ATTEMPTS_MAX, GO_AHEAD_ASK, Policy, RUNG_TIMES_MAX, STEP_ATTEMPTS_MAX,
     STEP_RECOVERIES_MAX, WAIT_MS_MAX,
 };
 use pcbflow_core::projection::StepState;
@@ -65,13 +65,13 @@ impl Model {
         self.attempts = 0;
         self.recoveries = 0;
         self.of_failure.clear();
-        match kind {
-            PUBLISH_ASK => self.publish = answer == "yes",
-            GO_AHEAD_ASK => {
+        if kind == GO_AHEAD_ASK && matches!(answer, "yes" | "no") {
+            if class.as_str() != EXHAUSTED_CLASS {
+                // The ladder goes on where it stood.
                 self.go_aheads.insert(class.to_string(), answer == "yes");
                 return;
             }
-            _ => {}
+            self.publish = answer == "yes";
         }
         self.rungs.clear();
     }
@@ -95,7 +95,9 @@ impl Model {
                 assert!(self.passed, "only a passed check or a found effect finishes a step");
             }
             Decision::TryLater => assert!(row.unwrap().passing),
-            Decision::Ask { kind, .. } if kind == PUBLISH_ASK => {
+            Decision::Ask { kind, class, .. }
+                if kind == GO_AHEAD_ASK && class.as_str() == EXHAUSTED_CLASS =>
+            {
                 assert_eq!(self.safety, Safety::Publish);
             }
             _ => {}

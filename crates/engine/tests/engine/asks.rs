@@ -80,7 +80,7 @@ async fn publishing_needs_a_yes_and_a_no_ends_it() {
     let bench = Bench::new();
     let report = bench.run(&manifest).await;
     assert_eq!(report.verdict, Verdict::NeedsPerson);
-    assert_eq!(report.asks[0].kind, "publish");
+    assert_eq!(report.asks[0].kind, "go_ahead");
     assert_eq!((bench.world.called("run push"), bench.world.called("run other")), (0, 1));
     bench.answer("a1", "no");
     let report = bench.run(&manifest).await;
