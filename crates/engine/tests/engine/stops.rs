@@ -97,13 +97,15 @@ async fn what_changed_between_a_stop_and_the_resume_is_run_again() {
     let bench = Bench::new();
     bench.world.script("join", &[Act::UntilStopped, Act::Pass]);
     stop_when(&bench, starts("join"));
-    assert_eq!(bench.run(&three_phases()).await.cause, StopCause::Interrupted);
+    let mut manifest = three_phases();
+    manifest.phases[0].steps[0].inputs = vec!["source".into()];
+    assert_eq!(bench.run(&manifest).await.cause, StopCause::Interrupted);
     bench.wish.clear();
     bench.watcher.on(|_| {});
     bench.world.forget_calls();
-    // An output of a finished phase is gone, and a step of it was written anew.
-    std::fs::remove_file(bench.dir.path().join("projects/b/out/draw")).unwrap();
-    let mut manifest = three_phases();
+    // A source of a finished phase was edited, and a step of this one was written anew. What
+    // needs the step of that source is looked at only after its output is there.
+    std::fs::write(bench.dir.path().join("projects/b/source"), "edited").unwrap();
     manifest.phases[1].steps[0].timeout_ms = Some(7_000);
     *bench.world.content.lock().unwrap() = "new".into();
     let report = bench.run(&manifest).await;
