@@ -34,8 +34,11 @@ fn programs() -> Vec<String> {
     if std::env::split_paths(&path).any(|dir| dir.join("ngspice").is_file()) {
         list.push("ngspice".to_owned());
     } else {
+        static SAID: std::sync::Once = std::sync::Once::new();
         // Not a print macro: those are hidden when a test passes.
-        writeln!(std::io::stderr(), "skipped: ngspice is not installed").expect("a stream");
+        SAID.call_once(|| {
+            writeln!(std::io::stderr(), "skipped: ngspice is not installed").expect("a stream");
+        });
     }
     list
 }
