@@ -115,7 +115,9 @@ impl<'a> Session<'a> {
         (self.exit, self.signal, self.ended) = match called.result.ended {
             SpawnEnded::Exited(status) => (Some(status), None, Ended::Returned),
             SpawnEnded::Signalled(signal) => (None, Some(signal), Ended::Returned),
-            SpawnEnded::DeadlinePassed => (None, None, Ended::DeadlinePassed),
+            SpawnEnded::DeadlinePassed
+            | SpawnEnded::OutputEndless
+            | SpawnEnded::MemoryOverLimit(_) => (None, None, Ended::DeadlinePassed),
             SpawnEnded::Cancelled => (None, None, Ended::Stopped),
             _ => (None, None, Ended::Returned),
         };
