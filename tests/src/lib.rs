@@ -11,6 +11,7 @@ pub mod environment;
 pub mod files;
 pub mod ledger;
 pub mod manifest;
+pub mod processes;
 pub mod program;
 pub mod ran;
 pub mod rng;

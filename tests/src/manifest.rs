@@ -10,13 +10,22 @@ use crate::program;
 pub struct Manifest {
     name: String,
     text: String,
+    act: String,
 }
 
 impl Manifest {
     /// A board without phases.
     #[must_use]
     pub fn new(name: &str) -> Manifest {
-        Manifest { name: name.to_owned(), text: format!("board: {name}\nphases:\n") }
+        let act = program::own("act").display().to_string();
+        Manifest { name: name.to_owned(), text: format!("board: {name}\nphases:\n"), act }
+    }
+
+    /// From here on steps find `act` on `PATH`, where a wrapper may stand before it.
+    #[must_use]
+    pub fn by_path(mut self) -> Manifest {
+        "act".clone_into(&mut self.act);
+        self
     }
 
     /// The board's name.
@@ -36,7 +45,7 @@ impl Manifest {
     /// line.
     #[must_use]
     pub fn act(self, kind: &str, id: &str, words: &[&str], more: &[&str]) -> Manifest {
-        let act = act();
+        let act = self.act.clone();
         let argv: Vec<&str> = std::iter::once(act.as_str()).chain(words.iter().copied()).collect();
         self.command(kind, id, &argv, more)
     }
@@ -52,7 +61,7 @@ impl Manifest {
     /// Adds a `once` step whose effect is a line in `file`, with its guard.
     #[must_use]
     pub fn land(mut self, id: &str, file: &str, options: &[&str], more: &[&str]) -> Manifest {
-        let act = act();
+        let act = self.act.clone();
         let words = [&[act.as_str(), "land", file], options].concat();
         self.text.push_str(&format!(
             "      - id: {id}\n        uses: process/command\n        \
@@ -101,11 +110,6 @@ impl Manifest {
         fs::create_dir_all(folder).expect("a board's folder");
         fs::write(folder.join("project.yaml"), &self.text).expect("a manifest");
     }
-}
-
-/// Path of the program `act`.
-fn act() -> String {
-    program::own("act").display().to_string()
 }
 
 /// A list of texts as YAML.

@@ -107,12 +107,14 @@ pub fn journal(path: &Path) -> Vec<Entry> {
         .collect()
 }
 
-/// Puts a wrapper that keeps a journal before the real tool of this name.
+/// Puts a wrapper that keeps a journal before the real tool of this name; before this package's
+/// own `act`, too.
 ///
 /// # Panics
 /// When there is no such tool.
 pub fn put_journal(folder: &Path, name: &str, journal: &Path) {
-    let real = find(name).unwrap_or_else(|| panic!("there is no {name}"));
+    let real = if name == "act" { Some(program::own(name)) } else { find(name) };
+    let real = real.unwrap_or_else(|| panic!("there is no {name}"));
     let real = fs::canonicalize(&real).unwrap_or(real);
     put(folder, name, "journal-wrapper", &json!({"real": real, "journal": journal}));
 }

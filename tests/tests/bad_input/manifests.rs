@@ -21,8 +21,8 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         text("empty", String::new(), "project.yaml"),
         text("only a comment", "# nothing\n".into(), "project.yaml"),
         text("a list", "- a\n- b\n".into(), "keys"),
-        text("not YAML", "board: [b\nphases: }{\n".into(), "line"),
-        text("tabs", "board: b\nphases:\n\t- id: x\n".into(), "line"),
+        text("not YAML", "board: [b\nphases: }{\n".into(), "yaml:2:7"),
+        text("tabs", "board: b\nphases:\n\t- id: x\n".into(), "tab"),
         text("a key twice", format!("board: b\n{}", with_steps(STEP)), "board"),
         text("no board", with_steps(STEP).replace("board: b\n", ""), "board"),
         text("another board", with_steps(STEP).replace("board: b\n", "board: c\n"), "c"),
@@ -60,7 +60,7 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
             with_steps(
                 "      - id: one\n        uses: process/command\n        with: { argv: [\"true\"] }\n        safety: read_only\n",
             ),
-            "safety",
+            "stricter",
         ),
         text("an output outside", step("        outputs: [../../evil.txt]\n"), "evil"),
         text("an absolute output", step("        outputs: [/tmp/evil.txt]\n"), "/tmp"),
@@ -94,7 +94,7 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         text(
             "merge conflict marks",
             format!("<<<<<<< HEAD\n{}=======\n>>>>>>> other\n", with_steps(STEP)),
-            "line",
+            "project.yaml:",
         ),
         text(
             "anchors that blow up",
@@ -215,7 +215,7 @@ fn settings_and_rules_that_are_broken_are_told_with_their_file() {
         assert!(refused["error"].as_str().is_some_and(|e| !e.is_empty()), "{refused:#}");
         fs::write(&path, old).expect("a file");
     }
-    fs::write(test.ws().join("pcbflow.toml"), "[retyr]\ntimes = 1\n").expect("settings");
+    fs::write(test.ws().join("pcbflow.toml"), "[retrys]\ntimes = 1\n").expect("settings");
     let warned = test.pcbflow(&["run", "b"]);
     assert!(warned.exits(0).stderr.contains("retry"), "did you mean\n{warned}");
 }

@@ -1,0 +1,334 @@
+//! GIT: the history, on this computer and elsewhere. Real git throughout.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pcbflow_tests::{Ran, Running, TestEnvironment, tools};
+use serde_json::json;
+
+use crate::lab::{BOARD, answer, ready, script, step, waits};
+use crate::proof::{End, Want, holds};
+use crate::{Recipe, real, small};
+
+pub const RECIPES: &[Recipe] = &[
+    small("GIT-1", &[("a sign-in is wanted", sign_in)]),
+    real(
+        "GIT-2",
+        &[("no name for the person", no_identity), ("no history, and a yes to make one", no_repository)],
+    ),
+    real(
+        "GIT-3",
+        &[
+            ("another's lock goes away", lock_goes),
+            ("another's lock stays", lock_stays),
+            ("the lock of our own dead process", own_dead_lock),
+        ],
+    ),
+    real(
+        "GIT-4",
+        &[
+            ("only they went on", they_went_on),
+            ("both changed texts", both_changed),
+            ("a merge under way", under_way),
+        ],
+    ),
+    real("GIT-5", &[("the server comes back", comes_back), ("nobody listens", nobody_listens)]),
+    real("GIT-6", &[("a hook refuses", hook_refuses), ("an ignore rule", ignored)]),
+    real("GIT-7", &[("healed from the remote", from_remote), ("no remote", damaged)]),
+];
+
+/// The step that pcbflow adds to each phase.
+const COMMIT: &str = pcbflow_core::manifest::COMMIT_STEP;
+
+/// Before a commit is attempted, its guard looks whether it is there.
+fn want(class: &'static str, at: &'static str, end: End) -> Want<'static> {
+    Want { class, step: at, left: &[], end }
+}
+
+fn commits() -> TestEnvironment {
+    let with = json!({"argv": ["sh", "-c", "echo x > out/x.txt"]});
+    ready(&[step("process/generate", "make", &with, &["outputs: [out/x.txt]"])])
+}
+
+fn asked_at(test: &TestEnvironment, class: &'static str, at: &'static str) -> Ran {
+    let ran = test.pcbflow(&["run", BOARD, "--json"]);
+    ran.exits(4);
+    assert_eq!(ran.json()["class"], class, "{ran}\n{}", test.story(BOARD));
+    holds(test, BOARD, &want(class, at, End::Asked));
+    ran
+}
+
+fn cured_at(test: &TestEnvironment, class: &'static str, at: &'static str, rung: &'static str) {
+    test.pcbflow(&["run", BOARD, "--json"]).exits(0);
+    holds(test, BOARD, &want(class, at, End::Cured(rung)));
+}
+
+/// A workspace whose phase ends with an upload, and the address that it goes to.
+fn pushes(url: &str) -> TestEnvironment {
+    let test = ready(&[step("checkpoint/push", "up", &json!({}), &[])]);
+    let _ = test.git(&["remote", "add", "origin", url]);
+    test
+}
+
+/// Publishing waits for a yes; what follows it.
+fn with_go_ahead(test: &TestEnvironment) -> Ran {
+    let stopped = test.pcbflow(&["run", BOARD, "--json"]);
+    stopped.exits(4);
+    answer(test, &stopped, BOARD, "yes")
+}
+
+fn port_of(listener: &TcpListener) -> u16 {
+    listener.local_addr().expect("an address").port()
+}
+
+/// Small program: a web server that wants a sign-in for every call. A real host would need an
+/// account.
+fn sign_in() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = port_of(&listener);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten().take(50) {
+            let mut stream = stream;
+            let mut bytes = [0; 4096];
+            let asked = stream.read(&mut bytes).unwrap_or(0);
+            let text = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\
+                        Content-Length: 0\r\nConnection: close\r\n\r\n";
+            // The other side may have gone.
+            if asked > 0 && stream.write_all(text.as_bytes()).is_err() {}
+        }
+    });
+    let test = pushes(&format!("http://127.0.0.1:{port}/x.git"));
+    let stopped = with_go_ahead(&test);
+    stopped.exits(4);
+    assert_eq!(stopped.json()["class"], "GIT-1", "{stopped}");
+    holds(&test, BOARD, &want("GIT-1", "up", End::Asked));
+    // Signed in: here, by another address that wants none.
+    let bare = bare(&test);
+    let _ = test.git(&["remote", "set-url", "origin", &bare.display().to_string()]);
+    answer(&test, &stopped, BOARD, "push").exits(0);
+    assert_eq!(remote_head(&test), test.git(&["rev-parse", "HEAD~1"]).trim());
+}
+
+fn bare(test: &TestEnvironment) -> PathBuf {
+    let place = test.path("remote.git");
+    let _ = test.git(&["init", "-q", "--bare", "-b", "main", &place.display().to_string()]);
+    place
+}
+
+fn remote_head(test: &TestEnvironment) -> String {
+    let place = test.path("remote.git").display().to_string();
+    test.git(&["-C", &place, "rev-parse", "main"]).trim().to_owned()
+}
+
+const NO_GO_AHEAD: &[(&str, &str)] =
+    &[("create-repository", "it needs a person's yes, and the answer was no")];
+
+fn no_identity() {
+    let test = commits();
+    let config = test.path("home/.gitconfig");
+    let old = fs::read_to_string(&config).expect("the identity");
+    fs::write(&config, "[safe]\n\tdirectory = *\n").expect("no identity");
+    let stopped = test.pcbflow(&["run", BOARD, "--json"]);
+    stopped.exits(4);
+    assert_eq!(stopped.json()["class"], "GIT-2", "{stopped}");
+    // The next rung would make a history, which is not what is missing: no.
+    let stopped = answer(&test, &stopped, BOARD, "no");
+    stopped.exits(4);
+    holds(
+        &test,
+        BOARD,
+        &Want { class: "GIT-2", step: COMMIT, left: NO_GO_AHEAD, end: End::Asked },
+    );
+    fs::write(&config, old).expect("the identity");
+    answer(&test, &stopped, BOARD, "retry").exits(0);
+    assert!(!test.git(&["show", "HEAD:projects/b/out/x.txt"]).is_empty());
+}
+
+fn no_repository() {
+    let test = commits();
+    fs::remove_dir_all(test.ws().join(".git")).expect("no history");
+    let stopped = test.pcbflow(&["run", BOARD, "--json"]);
+    stopped.exits(4);
+    assert!(!test.ws().join(".git").exists(), "made without a yes");
+    answer(&test, &stopped, BOARD, "yes").exits(0);
+    holds(&test, BOARD, &want("GIT-2", COMMIT, End::Cured("create-repository")));
+}
+
+fn lock_goes() {
+    let test = commits();
+    waits(&test, "GIT-3", &[1, 1, 2000]);
+    let lock = test.ws().join(".git/index.lock");
+    fs::write(&lock, "").expect("a lock");
+    let running = test.start(&["run", BOARD, "--json"]);
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    // It goes away once pcbflow waits for it.
+    while !test.story_or_nothing().contains("after 1 ms") && std::time::Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    fs::remove_file(&lock).expect("the lock");
+    running.wait().exits(0);
+    holds(&test, BOARD, &want("GIT-3", COMMIT, End::Cured("wait-and-retry")));
+}
+
+trait Peek {
+    fn story_or_nothing(&self) -> String;
+}
+
+impl Peek for TestEnvironment {
+    /// The story as far as pcbflow tells it itself; a reader of its own could meet a half-open
+    /// ledger.
+    fn story_or_nothing(&self) -> String {
+        self.pcbflow(&["history", BOARD, "--decisions"]).stdout
+    }
+}
+
+fn lock_stays() {
+    let test = commits();
+    waits(&test, "GIT-3", &[1, 1, 1]);
+    let lock = test.ws().join(".git/index.lock");
+    fs::write(&lock, "").expect("a lock");
+    let stopped = asked_at(&test, "GIT-3", COMMIT);
+    assert!(lock.exists(), "another's lock is never removed");
+    fs::remove_file(&lock).expect("the lock");
+    answer(&test, &stopped, BOARD, "retry").exits(0);
+}
+
+fn own_dead_lock() {
+    let test = commits();
+    waits(&test, "GIT-3", &[1, 1, 1]);
+    let mut child = std::process::Command::new("true").spawn().expect("a child");
+    let pid = child.id();
+    child.wait().expect("its end");
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("the host");
+    let text = format!("pcbflow-lock-v1 {pid} 1 {} r-0\n", host.trim());
+    fs::write(test.ws().join(".git/index.lock"), text).expect("a lock");
+    cured_at(&test, "GIT-3", COMMIT, "move-own-lock-aside");
+}
+
+/// A remote that a second clone has moved on.
+fn moved_on(name: &str) -> TestEnvironment {
+    let test = pushes("../remote.git");
+    bare(&test);
+    let _ = test.git(&["push", "-q", "-u", "origin", "main"]);
+    let clone = test.path("clone").display().to_string();
+    let _ = test.git(&["clone", "-q", "../remote.git", &clone]);
+    fs::write(test.path("clone").join(name), "theirs\n").expect("a file");
+    let _ = test.git(&["-C", &clone, "add", "-A"]);
+    let _ = test.git(&["-C", &clone, "commit", "-q", "-m", "theirs"]);
+    let _ = test.git(&["-C", &clone, "push", "-q"]);
+    test
+}
+
+fn they_went_on() {
+    let test = moved_on("notes.txt");
+    with_go_ahead(&test).exits(0);
+    holds(&test, BOARD, &want("GIT-4", "up", End::Cured("fast-forward")));
+}
+
+fn both_changed() {
+    let test = moved_on("notes.txt");
+    fs::write(test.ws().join("mine.txt"), "mine\n").expect("a file");
+    let _ = test.git(&["add", "mine.txt"]);
+    let _ = test.git(&["commit", "-q", "-m", "mine"]);
+    with_go_ahead(&test).exits(0);
+    holds(&test, BOARD, &want("GIT-4", "up", End::Cured("merge-text-in-scratch")));
+    assert_eq!(test.git(&["ls-tree", "--name-only", "origin/main", "notes.txt", "mine.txt"]).lines().count(), 2);
+}
+
+fn under_way() {
+    let test = commits();
+    fs::write(test.ws().join("note.txt"), "one\n").expect("a file");
+    let _ = test.git(&["add", "note.txt"]);
+    let _ = test.git(&["commit", "-q", "-m", "one"]);
+    let _ = test.git(&["checkout", "-q", "-b", "side", "HEAD~1"]);
+    fs::write(test.ws().join("note.txt"), "two\n").expect("a file");
+    let _ = test.git(&["add", "note.txt"]);
+    let _ = test.git(&["commit", "-q", "-m", "two"]);
+    let mut merge = test.program("git");
+    merge.args(["merge", "main"]);
+    assert_ne!(Running::start(merge).wait().exit, Some(0), "a conflict");
+    let stopped = asked_at(&test, "GIT-4", COMMIT);
+    let _ = test.git(&["merge", "--abort"]);
+    answer(&test, &stopped, BOARD, "retry").exits(0);
+}
+
+fn nobody_listens() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = port_of(&free);
+    drop(free);
+    let test = pushes(&format!("http://127.0.0.1:{port}/x.git"));
+    waits(&test, "GIT-5", &[1, 1, 1]);
+    with_go_ahead(&test).exits(5);
+    holds(&test, BOARD, &want("GIT-5", "up", End::LeftOut));
+}
+
+/// A real server of git, which starts while pcbflow waits for it.
+fn comes_back() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = port_of(&free);
+    drop(free);
+    let test = pushes(&format!("git://127.0.0.1:{port}/remote.git"));
+    waits(&test, "GIT-5", &[1, 1, 6000]);
+    bare(&test);
+    let stopped = test.pcbflow(&["run", BOARD, "--json"]);
+    let ask = stopped.exits(4).json()["ask"]["id"].as_str().expect("an ask").to_owned();
+    test.pcbflow(&["answer", &ask, "yes"]).exits(0);
+    let running = test.start(&["resume", BOARD, "--json"]);
+    std::thread::sleep(Duration::from_millis(2500));
+    let mut command = test.program(tools::find("git").expect("git"));
+    command.args(["daemon", "--reuseaddr", "--export-all", "--enable=receive-pack"]);
+    command.args(["--listen=127.0.0.1", &format!("--port={port}")]);
+    command.arg(format!("--base-path={}", test.path("").display()));
+    let daemon = Running::start(command);
+    let ran = running.wait();
+    daemon.signal(rustix::process::Signal::TERM);
+    let ended = daemon.wait();
+    assert!(ran.exit == Some(0), "{ran}\n{ended}\n{}", test.story(BOARD));
+    holds(&test, BOARD, &want("GIT-5", "up", End::Cured("wait-and-retry")));
+}
+
+fn hook_refuses() {
+    let test = commits();
+    let hook = test.ws().join(".git/hooks/pre-commit");
+    script(&hook, "#!/bin/sh\necho 'boards need a review' >&2\nexit 1\n");
+    let stopped = asked_at(&test, "GIT-6", COMMIT);
+    fs::remove_file(&hook).expect("the hook");
+    answer(&test, &stopped, BOARD, "retry").exits(0);
+}
+
+fn ignored() {
+    let test = commits();
+    fs::write(test.ws().join("projects/b/.gitignore"), "out/\n").expect("a rule");
+    asked_at(&test, "GIT-6", COMMIT);
+}
+
+fn damage(test: &TestEnvironment) {
+    for what in ["HEAD^{tree}", "HEAD:.gitignore"] {
+        let id = test.git(&["rev-parse", what]);
+        let (dir, name) = id.trim().split_at(2);
+        let object = test.ws().join(".git/objects").join(dir).join(name);
+        fs::set_permissions(&object, fs::Permissions::from_mode(0o644)).expect("rights");
+        fs::write(&object, "garbage").expect("a damaged object");
+    }
+}
+
+fn damaged() {
+    let test = commits();
+    damage(&test);
+    asked_at(&test, "GIT-7", COMMIT);
+    assert!(test.board(BOARD).join("out/x.txt").is_file());
+}
+
+fn from_remote() {
+    let test = commits();
+    bare(&test);
+    let _ = test.git(&["remote", "add", "origin", "../remote.git"]);
+    let _ = test.git(&["push", "-q", "-u", "origin", "main"]);
+    damage(&test);
+    cured_at(&test, "GIT-7", COMMIT, "fetch-into-copy");
+}

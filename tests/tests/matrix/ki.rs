@@ -1,0 +1,2 @@
+use crate::Recipe;
+pub const RECIPES: &[Recipe] = &[];
