@@ -106,7 +106,16 @@ impl Plan<'_> {
 
 fn lay(from: &Path, to: &Path, plan: &Plan<'_>) -> Result<(), MirrorError> {
     std::fs::create_dir_all(to).map_err(at(to))?;
-    for (count, entry) in std::fs::read_dir(from).map_err(at(from))?.enumerate() {
+    let entries = match std::fs::read_dir(from) {
+        Ok(entries) => entries,
+        // A folder above the project that may not be listed: only the way down is laid.
+        Err(_) if !from.starts_with(plan.project) => {
+            let way = plan.project.strip_prefix(from).ok().and_then(|p| p.components().next());
+            return way.map_or(Ok(()), |next| lay(&from.join(next), &to.join(next), plan));
+        }
+        Err(source) => return Err(at(from)(source)),
+    };
+    for (count, entry) in entries.enumerate() {
         let entry = entry.map_err(at(from))?;
         let (path, name) = (entry.path(), entry.file_name());
         if is_left_out(&name.to_string_lossy()) {
@@ -178,4 +187,52 @@ fn link(from: &Path, to: &Path) -> Result<(), MirrorError> {
         return Ok(());
     }
     copy(from, to)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn text(path: &Path) -> String {
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn what_is_the_project_is_copied_and_the_rest_is_linked() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let project = base.join("hw/board");
+        for part in ["hw/board/sub", "hw/lib", "hw/board/x.pretty", "hw/board/made"] {
+            std::fs::create_dir_all(base.join(part)).unwrap();
+        }
+        for (name, content) in [
+            ("hw/board/b.kicad_pcb", "board"),
+            ("hw/board/b.kicad_dru", "rules"),
+            ("hw/board/b.kicad_prl", "mine"),
+            ("hw/board/~b.kicad_pro.lck", "lock"),
+            ("hw/board/sub/s.kicad_sch", "sheet"),
+            ("hw/board/x.pretty/p.kicad_mod", "part"),
+            ("hw/lib/l.lib", "library"),
+        ] {
+            std::fs::write(base.join(name), content).unwrap();
+        }
+        let files = ["b.kicad_pcb", "b.kicad_dru", "sub/s.kicad_sch", "gone.kicad_pro"]
+            .map(|f| project.join(f))
+            .into();
+        let unlinked = BTreeSet::from([project.join("made")]);
+        let into = base.join("scratch");
+        let mirror = Mirror::make(&project, &files, 1, &unlinked, &into).unwrap();
+        assert_eq!(mirror.folder, into.join("board"));
+        assert_eq!(text(&mirror.folder.join("../lib/l.lib")), "library");
+        assert_eq!(text(&mirror.file("x.pretty/p.kicad_mod")), "part");
+        assert!(mirror.file("x.pretty").is_symlink());
+        for copied in ["b.kicad_pcb", "sub", "sub/s.kicad_sch"] {
+            assert!(!mirror.file(copied).is_symlink(), "{copied}");
+        }
+        for absent in ["b.kicad_prl", "~b.kicad_pro.lck", "made", "gone.kicad_pro"] {
+            assert!(!mirror.file(absent).exists(), "{absent}");
+        }
+        mirror.write("b.kicad_dru", b"canary").unwrap();
+        assert_eq!(text(&project.join("b.kicad_dru")), "rules");
+    }
 }
