@@ -11,12 +11,9 @@ use crate::engine::{self, Handle};
 /// From this size on a file is looked at for unused room, in bytes.
 const COMPACT_BYTES_MIN: u64 = 8 << 20;
 
-/// Percent of the file that must be unused before it is rewritten more tightly. The engine gives
-/// room at the end back by itself; this is for a bulk write that left pages up there, and after
-/// one time the file stays tight.
-const COMPACT_UNUSED_PERCENT: u64 = 10;
-
-/// A bulk write: at least one part in so many of the file came through this handle.
+/// A bulk write: at least one part in so many of the file came through this handle. The engine
+/// gives room at the end back by itself; a bulk write leaves pages up there. After one time the
+/// file stays tight.
 const BULK_PART: u64 = 8;
 
 impl Drop for RedbLedger {
@@ -41,22 +38,11 @@ impl Drop for RedbLedger {
     }
 }
 
-/// Whether much of the file has never been written: it was made longer than it needs to be.
+/// Whether so much was written through this handle that rewriting the file tightly is worth it.
 fn is_loose(path: &Path, appended: u64) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        fs::metadata(path).is_ok_and(|m| {
-            let (length, used) = (m.len(), m.blocks() * 512);
-            length >= COMPACT_BYTES_MIN
-                && appended.saturating_mul(BULK_PART) >= length
-                && length.saturating_sub(used) * 100 > length * COMPACT_UNUSED_PERCENT
-        })
-    }
-    #[cfg(not(unix))]
-    {
-        appended > 0 && fs::metadata(path).is_err()
-    }
+    fs::metadata(path).is_ok_and(|m| {
+        m.len() >= COMPACT_BYTES_MIN && appended.saturating_mul(BULK_PART) >= m.len()
+    })
 }
 
 /// Only when nobody else has the ledger open; a failure costs nothing but the room.
