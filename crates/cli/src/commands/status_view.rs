@@ -118,7 +118,9 @@ impl BoardView {
             .filter(|(key, _)| key.step.as_str() != COMMIT_STEP)
             .filter_map(|(key, s)| s.pass.as_ref().map(|p| (key.to_string(), p.seq.0)))
             .max_by_key(|(_, seq)| *seq);
-        let steps = fault.is_some() || phases.iter().any(|p| p.steps > 0 || p.verdict.is_some());
+        let steps = fault.is_some()
+            || !state.steps.is_empty()
+            || phases.iter().any(|p| p.steps > 0 || p.verdict.is_some());
         let standing = if steps || running.is_some() {
             standing(&state, running.is_some(), current.is_some())
         } else {
