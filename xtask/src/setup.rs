@@ -39,6 +39,11 @@ const NEEDS: &[Need] = &[
         package: "e2fsprogs",
         only_for: Some("tests with a small disk of their own"),
     },
+    Need {
+        program: "ngspice",
+        package: "ngspice",
+        only_for: Some("the part of an example that runs the real simulator"),
+    },
 ];
 
 /// Where the tools are.

@@ -290,7 +290,7 @@ pub const RULES_TEXT: &str = "\
 # words = [\"could not load library\", \"//libs/\"]
 # class = \"KI-5\"
 # hint = \"The library server needs a minute after the weekend.\"
-# allow = \"wait-and-retry\"
+# allow = \"find-in-known-places\"
 ";
 
 /// Writes a file that must not be there yet.

@@ -7,17 +7,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pcbflow_checkpoint::workspace::{Board, Workspace};
 use pcbflow_core::catalogue::Catalogue;
-use pcbflow_core::event::{Actor, Fact, NewEvent, Owner, Words};
+use pcbflow_core::event::{Actor, Fact, NewEvent, Owner, StopCause, Words};
 use pcbflow_core::ids::{BoardName, RunId, Scope, StreamId};
 use pcbflow_core::manifest::{KindInfo, ManifestFault};
 use pcbflow_core::policy::Policy;
-use pcbflow_core::ports::{Clock, Expect, FileDigests, Ledger, LedgerError, Progress, Services, Subsystem};
+use pcbflow_core::ports::{
+    Clock, Expect, FileDigests, Ledger, LedgerError, Progress, Services, Subsystem,
+};
 use pcbflow_core::row::Row;
 use pcbflow_engine::{BoardSetup, Host, Parts, SystemClock};
 use pcbflow_store::{FileBlobs, Mode, OpenOptions, Opened, StateHome};
 
 use crate::args::Global;
-use crate::cancel::Stop;
+use crate::cancel::{Stop, Wish};
 use crate::error::{CommandError, Kind};
 use crate::settings::{self, Settings};
 
@@ -106,11 +108,8 @@ impl Site {
                 longer.insert((s.name().to_owned(), o.class.to_owned()), o.longer_factor);
             }
         }
-        let policy = Policy {
-            catalogue: catalogue(&settings)?,
-            settings: settings.classes.clone(),
-            longer,
-        };
+        let policy =
+            Policy { catalogue: catalogue(&settings)?, settings: settings.classes.clone(), longer };
         Ok(Site { workspace, settings, policy: Arc::new(policy), subsystems })
     }
 
@@ -198,19 +197,27 @@ impl Site {
 
     /// Everything a run needs.
     #[must_use]
-    pub fn parts(&self, ledger: Arc<dyn Ledger>, services: Services) -> Parts {
+    pub fn parts(&self, ledger: Arc<dyn Ledger>, services: Services, stop: &Stop) -> Parts {
         Parts {
             ledger,
             subsystems: self.subsystems.clone(),
             services,
             policy: Arc::clone(&self.policy),
-            host: Arc::new(WorkspaceHost { state_dir: self.workspace.state_dir() }),
+            host: Arc::new(WorkspaceHost {
+                state_dir: self.workspace.state_dir(),
+                stop: stop.clone(),
+            }),
             owner: owner(),
         }
     }
 
     /// What follows a run and may fail without harm: the readable mirrors of its boards.
-    pub fn after_run(&self, ledger: &pcbflow_store::RedbLedger, boards: &[Board], app: &crate::App) {
+    pub fn after_run(
+        &self,
+        ledger: &pcbflow_store::RedbLedger,
+        boards: &[Board],
+        app: &crate::App,
+    ) {
         for board in boards {
             for warning in crate::mirror::update(self, ledger, board) {
                 app.ui.warn(&warning);
@@ -383,12 +390,20 @@ pub fn new_seed() -> u64 {
 
 struct WorkspaceHost {
     state_dir: PathBuf,
+    stop: Stop,
 }
 
 #[async_trait]
 impl Host for WorkspaceHost {
     async fn end_leftovers(&self, tag: &str) {
         pcbflow_process::end_leftovers(&self.state_dir, tag).await;
+    }
+
+    fn stop_cause(&self) -> StopCause {
+        match self.stop.wished() {
+            Wish::Terminate => StopCause::Terminated,
+            Wish::Interrupt | Wish::None => StopCause::Interrupted,
+        }
     }
 
     async fn write_status(

@@ -134,7 +134,9 @@ impl From<EngineError> for CommandError {
             EngineError::NoPhase(_) => CommandError::new(Kind::Usage, text),
             EngineError::Contended { .. } => CommandError::new(Kind::TryLater, text),
             EngineError::Claim { .. } | EngineError::Scratch { .. } => {
-                CommandError::new(Kind::Config, text).class("LG-4").hint("make the project folder writable")
+                CommandError::new(Kind::Config, text)
+                    .class("LG-4")
+                    .hint("make the project folder writable")
             }
             _ => CommandError::new(Kind::Bug, text),
         }

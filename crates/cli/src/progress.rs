@@ -147,14 +147,22 @@ impl LineProgress {
             Fact::StepEscalated { try_later: true, .. } => {
                 self.line(&shown, &board, Label::Failed, "try later", &name);
             }
-            Fact::AskRaised { .. } => self.line(&shown, &board, Label::NeedsYou, "needs you", &name),
+            Fact::AskRaised { .. } => {
+                self.line(&shown, &board, Label::NeedsYou, "needs you", &name)
+            }
             Fact::FailureDiagnosed { class, slots, .. } => {
                 let what = self.what(class.as_str(), slots, &board, key.as_ref());
                 self.line(&shown, &board, Label::NeedsYou, "trouble", &format!("{name}: {what}"));
             }
             Fact::PhaseVerdictGiven { verdict, .. } => {
                 let phase = event.phase().map(ToString::to_string).unwrap_or_default();
-                self.line(&shown, &board, Label::Heading, "phase", &format!("{phase}: {}", verdict.word()));
+                self.line(
+                    &shown,
+                    &board,
+                    Label::Heading,
+                    "phase",
+                    &format!("{phase}: {}", verdict.word()),
+                );
             }
             Fact::OutputsCommitted { commit } => {
                 let short: String = commit.chars().take(10).collect();
@@ -177,7 +185,8 @@ impl LineProgress {
         let mut told = Story::new(row, story::place(board, key), Outcome::Waiting);
         told.slots = Slots::from_evidence(slots).0;
         told.variant = slots.get("variant").cloned();
-        told.message().map_or_else(|_| row.title.to_owned(), |m| m.part(Part::What).as_str().to_owned())
+        told.message()
+            .map_or_else(|_| row.title.to_owned(), |m| m.part(Part::What).as_str().to_owned())
     }
 }
 

@@ -159,6 +159,7 @@ pub fn newest(
     wanted: &dyn Fn(&Event) -> bool,
 ) -> Result<Option<Event>, CommandError> {
     let mut end = to;
+    // Ends at the first event: each round reads one chunk further back.
     loop {
         let from = Seq(end.0.saturating_sub(CHUNK_EVENTS as u64 - 1));
         let chunk = events(ledger, board, from, end, false)?;

@@ -112,8 +112,9 @@ fn load_settings(path: &Path, text: &str, settings: &mut Settings) -> Result<(),
         match (key.as_str(), value) {
             ("retry", toml::Value::Table(classes)) => {
                 for (class, numbers) in classes {
-                    let read = class_settings(class, numbers, settings)
-                        .map_err(|why| config(format!("{}: retry.{class}: {why}", path.display())))?;
+                    let read = class_settings(class, numbers, settings).map_err(|why| {
+                        config(format!("{}: retry.{class}: {why}", path.display()))
+                    })?;
                     settings.values.push(Setting {
                         key: format!("retry.{class}"),
                         value: numbers.to_string(),
@@ -274,7 +275,8 @@ mod tests {
     fn settings_are_bounded() {
         let mut s = Settings::default();
         let p = PathBuf::from("pcbflow.toml");
-        load_settings(&p, "[retry.EDA-5]\nattempts = 2\nwaits_ms = [5, 10]\nx = 1\n", &mut s).unwrap();
+        load_settings(&p, "[retry.EDA-5]\nattempts = 2\nwaits_ms = [5, 10]\nx = 1\n", &mut s)
+            .unwrap();
         assert_eq!(s.classes["EDA-5"].attempts_max, Some(2));
         assert_eq!(s.classes["EDA-5"].waits_ms, Some(vec![5, 10]));
         assert_eq!(s.warnings, ["retry.EDA-5: unknown key 'x'"]);
@@ -295,7 +297,8 @@ mod tests {
     fn rules_need_a_real_text() {
         let p = PathBuf::from("rules.toml");
         let mut s = Settings::default();
-        load_rules(&p, "[[rule]]\nname='x'\nclass='SC-2'\nwords=['no module ngspice']\n", &mut s).unwrap();
+        load_rules(&p, "[[rule]]\nname='x'\nclass='SC-2'\nwords=['no module ngspice']\n", &mut s)
+            .unwrap();
         assert_eq!(s.rules.len(), 1);
         assert!(load_rules(&p, "[[rule]]\nname='x'\nclass='SC-2'\nwords=['a']\n", &mut s).is_err());
         assert!(load_rules(&p, "[[rule]]\nname='x'\nclass='SC-2'\nrun='rm'\n", &mut s).is_err());

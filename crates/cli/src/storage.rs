@@ -53,7 +53,8 @@ fn free_own_space(state_dir: &Path) -> Recovery {
 /// disk takes data.
 fn takes_data(dir: &Path) -> Result<(), String> {
     let shown = |e: std::io::Error| e.to_string();
-    let mut file = tempfile::Builder::new().prefix(".pcbflow-probe").tempfile_in(dir).map_err(shown)?;
+    let mut file =
+        tempfile::Builder::new().prefix(".pcbflow-probe").tempfile_in(dir).map_err(shown)?;
     // Not zeros: some file systems give those no room.
     let mut block = vec![0u8; 64 << 10];
     for (at, byte) in block.iter_mut().enumerate() {
@@ -80,6 +81,7 @@ fn chain_probe(name: &str, context: &StepContext) -> CheckResult {
         for stream in opened.ledger.streams()? {
             // Reading checks every hash on the way.
             let mut from = pcbflow_core::ids::Seq(0);
+            // Ends at the head: each round reads on from the last event.
             loop {
                 let events = opened.ledger.read(&stream, from, 4096, false)?;
                 match events.last() {

@@ -137,7 +137,10 @@ impl Ui {
         }
         let Ok(mut child) = command.spawn() else { return false };
         if let Some(mut stdin) = child.stdin.take() {
-            let mut to = anstream::AutoStream::new(Vec::new(), anstream::AutoStream::choice(&std::io::stdout()));
+            let mut to = anstream::AutoStream::new(
+                Vec::new(),
+                anstream::AutoStream::choice(&std::io::stdout()),
+            );
             for line in lines {
                 write_line(&mut to, line);
             }
@@ -165,7 +168,11 @@ impl Ui {
     /// Columns of the terminal; 80 when there is none.
     #[must_use]
     pub fn columns(&self) -> usize {
-        std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|c| *c >= 40).unwrap_or(80)
+        std::env::var("COLUMNS")
+            .ok()
+            .and_then(|c| c.parse().ok())
+            .filter(|c| *c >= 40)
+            .unwrap_or(80)
     }
 
     /// A word in its colour. Without colour it is the word alone.
@@ -198,7 +205,10 @@ impl Ui {
     pub fn warn(&self, line: &str) {
         if self.options.quiet < 2 {
             let word = self.paint(Label::NeedsYou, "note:");
-            write_line(&mut anstream::stderr().lock(), &format!("{word} {}", without_control(line)));
+            write_line(
+                &mut anstream::stderr().lock(),
+                &format!("{word} {}", without_control(line)),
+            );
         }
     }
 
@@ -216,7 +226,8 @@ impl Ui {
 
 /// Writes a line. When nobody reads any more, output stops quietly: that is the reader's choice.
 fn write_line(to: &mut dyn Write, line: &str) {
-    let written = to.write_all(line.as_bytes()).and_then(|()| to.write_all(b"\n")).and_then(|()| to.flush());
+    let written =
+        to.write_all(line.as_bytes()).and_then(|()| to.write_all(b"\n")).and_then(|()| to.flush());
     if let Err(e) = written
         && e.kind() != std::io::ErrorKind::BrokenPipe
     {

@@ -459,7 +459,8 @@ fn edit_distance(a: &str, b: &str) -> usize {
 #[must_use]
 pub fn cycle(phase: &PhaseDef) -> Option<Vec<String>> {
     let mut done: BTreeSet<&StepId> = BTreeSet::new();
-    // Peel off steps whose needs are all done; what remains is or hangs on a cycle.
+    // Peel off steps whose needs are all done; what remains is or hangs on a cycle. Ends when a
+    // round peels nothing, at the latest after one round a step.
     loop {
         let ready: Vec<&StepId> = phase
             .steps

@@ -1,10 +1,10 @@
 //! How a run came out: its verdict, and the report of every step.
 
-use pcbflow_core::check::{Counts, Gate, PhaseVerdict};
+use pcbflow_core::check::{Finding, Gate, PhaseVerdict};
 use pcbflow_core::event::StopCause;
 use pcbflow_core::exit::{Exit, Verdict};
 use pcbflow_core::ids::{PhaseId, RunId, StepKey};
-use pcbflow_core::projection::Stage;
+use pcbflow_core::projection::{Stage, StepState};
 
 use crate::plan;
 use crate::run::Run;
@@ -122,6 +122,21 @@ impl Run<'_> {
             .collect()
     }
 
+    /// Findings of a step that was not checked now but earlier: what still holds is listed again.
+    fn recorded(&self, step: &StepState) -> Vec<Finding> {
+        let decided = matches!(step.stage, Stage::Done { .. } | Stage::Held { .. });
+        let digest =
+            if decided { step.last_findings } else { step.pass.as_ref().and_then(|p| p.findings) };
+        let Some(digest) = digest else { return Vec::new() };
+        let read = self.parts.services.blobs.get(&digest).map_err(|e| e.to_string());
+        let read = read.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|e| e.to_string()));
+        read.unwrap_or_else(|e| {
+            // The counts still say how many there are.
+            tracing::warn!("findings {digest} can't be read: {e}");
+            Vec::new()
+        })
+    }
+
     fn step_reports(&self, nothing: bool) -> Vec<StepReport> {
         let mut list = Vec::new();
         for phase in self.phases.iter().filter(|p| !p.steps.is_empty()) {
@@ -129,7 +144,10 @@ impl Run<'_> {
             let keys = plan::keys(phase).into_iter().chain(commit.iter().flat_map(plan::keys));
             for key in keys {
                 let step = self.state().steps.get(&key).cloned().unwrap_or_default();
-                let findings = self.dispatcher.findings.get(&key).cloned().unwrap_or_default();
+                let findings = match self.dispatcher.findings.get(&key) {
+                    Some(now) => now.clone(),
+                    None => self.recorded(&step),
+                };
                 let skipped = nothing
                     || step
                         .pass
@@ -145,7 +163,7 @@ impl Run<'_> {
                     gate: if nothing { step.pass.as_ref().map(|p| p.gate) } else { step.gate() },
                     skipped,
                     recovered,
-                    counts: Counts::of(&findings),
+                    counts: step.last_counts,
                     findings,
                     reason: self.dispatcher.reasons.get(&key).cloned().unwrap_or_default(),
                     key,

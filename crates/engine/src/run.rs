@@ -217,12 +217,10 @@ impl Run<'_> {
     async fn judge(&mut self, phase: &PhaseDef) -> Result<bool, EngineError> {
         let keys = plan::keys(phase);
         let verdict = self.state().verdict_of(&keys);
-        let mut counts = Counts::default();
-        for key in &keys {
-            for f in self.dispatcher.findings.get(key).into_iter() {
-                counts = counts.plus(Counts::of(f));
-            }
-        }
+        let counts = keys
+            .iter()
+            .filter_map(|k| self.state().steps.get(k))
+            .fold(Counts::default(), |sum, step| sum.plus(step.last_counts));
         let given = self.state().phases.get(&phase.id).and_then(|p| p.verdict);
         let ran = keys.iter().filter_map(|k| self.judged_at(k)).max();
         // The same verdict is given again only after a step was judged again.

@@ -31,6 +31,13 @@ pub const VARIANTS: &[Variant] = &[
         why: Some("KiCad ran without this board's own rules."),
         healed: "The check ran again with this board's rules.",
     },
+    Variant {
+        class: "KI-2",
+        name: "not_on_board",
+        what: "The board is missing {count:footprint|footprints} that the schematic has.",
+        why: Some("They are in the schematic and not on the board."),
+        healed: "Each part has its footprint again.",
+    },
 ];
 
 /// The variant of a class, if there is one of this name.

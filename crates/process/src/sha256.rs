@@ -89,6 +89,7 @@ pub fn sha256(mut source: impl Read) -> io::Result<String> {
     let mut total: u64 = 0;
     let mut rest: Vec<u8> = Vec::new();
     let mut chunk = vec![0; 64 * 1024];
+    // Ends at the end of the source.
     loop {
         let n = source.read(&mut chunk)?;
         if n == 0 {

@@ -78,6 +78,7 @@ impl Group {
         if leads {
             self.lead(commit);
         }
+        // Ends when the ticket is served: its leader serves it, or makes this caller the leader.
         loop {
             let mut state = lock(&ticket.state);
             while matches!(*state, State::Waiting) {

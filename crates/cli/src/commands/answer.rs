@@ -22,8 +22,8 @@ const ANSWER_BYTES_MAX: usize = 1000;
 /// No such ask; the record.
 pub fn answer(app: &App, args: &AnswerArgs) -> Result<Answer, CommandError> {
     let site = Site::open(&app.global)?;
-    let ask = AskId::new(args.ask.clone())
-        .map_err(|e| CommandError::new(Kind::Usage, e.to_string()))?;
+    let ask =
+        AskId::new(args.ask.clone()).map_err(|e| CommandError::new(Kind::Usage, e.to_string()))?;
     let text = pcbflow_core::text::one_line(&args.answer);
     if text.is_empty() || text.len() > ANSWER_BYTES_MAX {
         return Err(CommandError::new(Kind::Usage, "the answer is empty or too long")

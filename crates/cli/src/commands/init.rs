@@ -44,7 +44,9 @@ pub fn init(app: &App, args: &InitArgs) -> Result<Answer, CommandError> {
     let existed = root.join("projects").join(name.as_str()).join("project.yaml").exists();
     if existed {
         return Err(CommandError::new(Kind::Usage, format!("the board '{name}' is there already"))
-            .hint(format!("'pcbflow run {name}' runs it; 'pcbflow init OTHER-NAME --from ...' makes another")));
+            .hint(format!(
+                "'pcbflow run {name}' runs it; 'pcbflow init OTHER-NAME --from ...' makes another"
+            )));
     }
     let mut lines = Vec::new();
     for file in scaffold::workspace_files(&root)? {
@@ -70,7 +72,9 @@ pub fn init(app: &App, args: &InitArgs) -> Result<Answer, CommandError> {
             "board '{name}' uses {} where it lies; nothing there was changed",
             found.root.display()
         ),
-        None => format!("board '{name}' has its phases and no steps yet; add steps to its manifest"),
+        None => {
+            format!("board '{name}' has its phases and no steps yet; add steps to its manifest")
+        }
     });
     lines.push(format!("next: pcbflow run {name}"));
     let mut answer = Answer::done("init", lines)

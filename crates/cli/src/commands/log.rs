@@ -94,6 +94,7 @@ impl Tail {
     fn read(&mut self, ledger: &dyn Ledger) -> Result<bool, CommandError> {
         let stream = StreamId::Board(self.board.clone());
         let mut any = false;
+        // Ends at the head: each round reads on from the last event.
         loop {
             let chunk = ledger.read(&stream, self.next, reading::CHUNK_EVENTS, true)?;
             let Some(last) = chunk.last() else { return Ok(any) };

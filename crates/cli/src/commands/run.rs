@@ -60,7 +60,8 @@ pub fn run(app: &App, args: &RunArgs) -> Result<Answer, CommandError> {
     let site = Site::open(&app.global)?;
     let to = match &args.to {
         Some(text) => Some(
-            PhaseId::new(text.clone()).map_err(|e| CommandError::new(Kind::Usage, e.to_string()))?,
+            PhaseId::new(text.clone())
+                .map_err(|e| CommandError::new(Kind::Usage, e.to_string()))?,
         ),
         None => None,
     };
@@ -134,8 +135,11 @@ fn dry_run(site: &Site, names: &[BoardName]) -> Result<Answer, CommandError> {
         for phase in &board.document.manifest.phases {
             for step in &phase.steps {
                 let needs: Vec<&str> = step.needs.iter().map(|n| n.as_str()).collect();
-                let after =
-                    if needs.is_empty() { String::new() } else { format!(", after {}", needs.join(", ")) };
+                let after = if needs.is_empty() {
+                    String::new()
+                } else {
+                    format!(", after {}", needs.join(", "))
+                };
                 lines.push(format!("{name}  {}/{}  {}{after}", phase.id, step.id, step.uses));
                 plan.push(json!({"board": name, "phase": phase.id, "step": step.id, "uses": step.uses, "needs": step.needs}));
             }
@@ -155,13 +159,15 @@ pub fn drive_boards(
     drive: &Drive,
 ) -> Result<Answer, CommandError> {
     if app.ui.options.events {
-        app.ui.raw(&json!({"type": "version", "schema": 1, "pcbflow": env!("CARGO_PKG_VERSION")}).to_string());
+        app.ui.raw(
+            &json!({"type": "version", "schema": 1, "pcbflow": env!("CARGO_PKG_VERSION")})
+                .to_string(),
+        );
     }
     for warning in &site.settings.warnings {
         app.ui.warn(warning);
     }
-    let boards: Vec<Board> =
-        names.iter().map(|n| site.board(n)).collect::<Result<_, _>>()?;
+    let boards: Vec<Board> = names.iter().map(|n| site.board(n)).collect::<Result<_, _>>()?;
     let opened = site.ledger(Mode::Write)?;
     if opened.repaired {
         app.ui.say(pcbflow_humanize::notice::record_repaired().as_str());
@@ -202,7 +208,7 @@ async fn drive_all(
     progress: &Arc<LineProgress>,
 ) -> Vec<Outcome> {
     let services = site.services(stop, Arc::clone(progress) as _);
-    let parts = site.parts(Arc::clone(ledger), services);
+    let parts = site.parts(Arc::clone(ledger), services, stop);
     let gate = Arc::new(tokio::sync::Semaphore::new(drive.boards.max(1)));
     let mut tasks = tokio::task::JoinSet::new();
     for board in boards {
@@ -214,7 +220,9 @@ async fn drive_all(
             let _permit = gate.acquire_owned().await;
             let result = match options {
                 Ok(options) => run_board(&parts, &setup, &options).await,
-                Err(e) => Err(EngineError::Ledger(pcbflow_core::ports::LedgerError::Refused { why: e.message })),
+                Err(e) => Err(EngineError::Ledger(pcbflow_core::ports::LedgerError::Refused {
+                    why: e.message,
+                })),
             };
             (name, result)
         });
@@ -291,10 +299,8 @@ fn together(drive: &Drive, answers: Vec<Answer>) -> Answer {
     };
     let exit = answers.iter().map(|a| a.exit).max_by_key(|e| rank(*e)).unwrap_or(Exit::Done);
     let mut envelope = Envelope::new(drive.command, exit);
-    envelope.verdict = answers
-        .iter()
-        .max_by_key(|a| rank(a.exit))
-        .and_then(|a| a.envelope.verdict.clone());
+    envelope.verdict =
+        answers.iter().max_by_key(|a| rank(a.exit)).and_then(|a| a.envelope.verdict.clone());
     envelope.conditional = exit == Exit::Done && answers.iter().any(|a| a.envelope.conditional);
     let mut lines = Vec::new();
     let mut documents = Vec::new();
@@ -422,7 +428,10 @@ fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
             lines.push(format!("  {}", finding_line(app, f)));
         }
         if counted.len() > FINDINGS_SHOWN_MAX {
-            lines.push(format!("  and {} more; --json lists all", counted.len() - FINDINGS_SHOWN_MAX));
+            lines.push(format!(
+                "  and {} more; --json lists all",
+                counted.len() - FINDINGS_SHOWN_MAX
+            ));
         }
     }
 }
@@ -433,11 +442,23 @@ fn finding_line(app: &App, f: &Finding) -> String {
         FindingSeverity::Warning => (crate::ui::Label::NeedsYou, "warning"),
     };
     let place = f.items.iter().find_map(|i| i.at_nm).map_or_else(String::new, |(x, y)| {
-        format!(" at {}.{:03} mm, {}.{:03} mm", x / 1_000_000, x.abs() / 1000 % 1000, y / 1_000_000, y.abs() / 1000 % 1000)
+        format!(
+            " at {}.{:03} mm, {}.{:03} mm",
+            x / 1_000_000,
+            x.abs() / 1000 % 1000,
+            y / 1_000_000,
+            y.abs() / 1000 % 1000
+        )
     });
-    let items: Vec<String> = f.items.iter().map(|i| pcbflow_core::text::one_line(&i.text)).collect();
+    let items: Vec<String> =
+        f.items.iter().map(|i| pcbflow_core::text::one_line(&i.text)).collect();
     let items = if items.is_empty() { String::new() } else { format!(" ({})", items.join("; ")) };
-    format!("{} {}: {}{items}{place}", app.ui.paint(label, word), f.rule, pcbflow_core::text::one_line(&f.message))
+    format!(
+        "{} {}: {}{items}{place}",
+        app.ui.paint(label, word),
+        f.rule,
+        pcbflow_core::text::one_line(&f.message)
+    )
 }
 
 fn ran(report: &RunReport) -> u64 {
@@ -464,7 +485,9 @@ fn end(report: &RunReport) -> RunEnd {
             checks: report
                 .steps
                 .iter()
-                .filter(|s| s.gate.is_none_or(|g| !g.advances() && g != pcbflow_core::check::Gate::Fail))
+                .filter(|s| {
+                    s.gate.is_none_or(|g| !g.advances() && g != pcbflow_core::check::Gate::Fail)
+                })
                 .count() as u64,
         },
         Verdict::NeedsPerson => RunEnd::NeedsPerson { asks: report.asks.len().max(1) as u64 },

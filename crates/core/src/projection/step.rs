@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::pairs;
-use crate::check::Gate;
+use crate::check::{Counts, Gate};
 use crate::event::{Decision, OutputRef, ReadBack};
 use crate::evidence::Source;
 use crate::ids::{AskId, AttemptNo, ClassId, Digest, KindName, RunId, Seq};
@@ -150,6 +150,10 @@ pub struct PassState {
     pub closure: Digest,
     /// Outputs.
     pub outputs: Vec<OutputRef>,
+    /// Counts of the check that passed it.
+    pub counts: Counts,
+    /// Blob with the findings of that check.
+    pub findings: Option<Digest>,
 }
 
 /// What is known of a rung for a fingerprint.
@@ -190,6 +194,10 @@ pub struct StepState {
     pub healed: Option<(String, Seq)>,
     /// Position of the last check.
     pub last_check: Option<Seq>,
+    /// Counts of the step's own last check.
+    pub last_counts: Counts,
+    /// Blob with the findings of that check.
+    pub last_findings: Option<Digest>,
     /// Spent per fingerprint in this episode.
     #[serde(with = "pairs")]
     pub seen: BTreeMap<Digest, Seen>,

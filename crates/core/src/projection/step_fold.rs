@@ -155,6 +155,8 @@ impl StepState {
                     definition: *definition,
                     closure: *closure,
                     outputs: outputs.clone(),
+                    counts: self.last_counts,
+                    findings: self.last_findings,
                 });
                 true
             }
@@ -224,6 +226,10 @@ impl StepState {
         match purpose {
             CheckPurpose::Step => {
                 self.last_check = Some(event.seq);
+                if let Fact::CheckObserved { counts, findings, .. } = &event.fact {
+                    self.last_counts = *counts;
+                    self.last_findings = *findings;
+                }
                 self.stage = Stage::Checked { gate };
                 true
             }

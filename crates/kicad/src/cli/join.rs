@@ -15,6 +15,7 @@ pub async fn side_by_side<T>(jobs: Vec<Job<'_, T>>, width: usize) -> Vec<T> {
     let mut waiting = jobs.into_iter().enumerate();
     let mut running: Vec<(usize, Job<'_, T>)> = Vec::with_capacity(width);
     std::future::poll_fn(|context| {
+        // Ends when a round finished no job: each round that goes on has taken one away.
         loop {
             while running.len() < width {
                 let Some(next) = waiting.next() else { break };

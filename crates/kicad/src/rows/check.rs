@@ -124,7 +124,7 @@ pub(super) const KI_6: Row = Row {
         probe: Some(probes::RULES_IN_FORCE),
     },
     texts: Texts {
-        what: "I could not trust the result of the design-rule check.",
+        what: "I could not trust the result of this check.",
         why: Some("KiCad did not show that it used this board's own rules."),
         healed: "The check has now used the board's own rules.",
         ask: "Choose the rule set for this board",

@@ -91,7 +91,7 @@ pub(super) const KI_2: Row = Row {
         probe: Some(probes::FOOTPRINTS_EQUAL),
     },
     texts: Texts {
-        what: "KiCad dropped {count} footprints when it read the board.",
+        what: "KiCad dropped {count:footprint|footprints} when it read the board.",
         why: Some("It does not know these EasyEDA shapes."),
         healed: "Each part has its footprint again.",
         ask: "Pick a footprint for {parts}",

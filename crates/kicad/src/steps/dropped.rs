@@ -42,6 +42,7 @@ pub(crate) fn evidence(
         missing.iter().map(String::as_str).filter(|r| map.get(r, shape(r)).is_none()).collect();
     let parts = if unmapped.is_empty() { all } else { listed(unmapped.into_iter()) };
     evidence.test_ids = missing.to_vec();
+    evidence.slots.insert("variant".to_owned(), "not_on_board".to_owned());
     evidence.slots.insert("count".to_owned(), missing.len().to_string());
     evidence.slots.insert("parts".to_owned(), parts);
     evidence

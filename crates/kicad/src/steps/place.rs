@@ -21,6 +21,7 @@ pub fn digest(path: &Path) -> io::Result<(Digest, u64)> {
     let mut hasher = blake3::Hasher::new();
     let mut chunk = vec![0u8; CHUNK_BYTES];
     let mut size = 0u64;
+    // Ends at the end of the file.
     loop {
         let read = file.read(&mut chunk)?;
         if read == 0 {

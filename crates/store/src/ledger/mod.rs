@@ -311,6 +311,7 @@ impl Scanner for RedbLedger {
             range.map_err(|e| fault::engine(doing, e))
         })?;
         let mut last = None;
+        // Ends with the range.
         loop {
             let entry =
                 fault::guarded(|| range.next().transpose().map_err(|e| fault::engine(doing, e)))?;
