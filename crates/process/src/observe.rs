@@ -1,9 +1,11 @@
 //! From how a program ended to typed evidence.
 
 use pcbflow_core::evidence::{Evidence, Signal, Source, codes, program_name};
+use pcbflow_core::manifest::Safety;
 use pcbflow_core::ports::{SpawnEnded, SpawnRequest, SpawnResult, StepContext};
 use pcbflow_core::text::head_and_tail;
 
+use crate::kinds::KINDS;
 use crate::{doctor, prepare, signals};
 
 /// Most bytes of one stream kept in a signal.
@@ -20,6 +22,9 @@ pub fn failure(context: &StepContext, request: &SpawnRequest, result: &SpawnResu
     let program = request.argv.first().map_or("", String::as_str);
     let mut evidence = prepare::evidence(context, program);
     ending(&mut evidence, request, result);
+    if result.ended == SpawnEnded::DeadlinePassed && writes_once(context) {
+        evidence.push(Signal::new(Source::Own, signals::WRITE_OUTCOME_UNKNOWN));
+    }
     if let SpawnEnded::Exited(status) = result.ended {
         shell_words(&mut evidence, status, &result.stderr.text);
         places(&mut evidence, context, request, &result.stderr.text);
@@ -27,6 +32,13 @@ pub fn failure(context: &StepContext, request: &SpawnRequest, result: &SpawnResu
     trace(&mut evidence, &result.stderr.text);
     words(&mut evidence, result);
     evidence
+}
+
+/// Whether the step may write only once, by its kind or by its manifest.
+fn writes_once(context: &StepContext) -> bool {
+    let kind = KINDS.iter().find(|k| k.name == context.step.uses.as_str());
+    let safety = context.step.safety.max(kind.map(|k| k.safety)).unwrap_or(Safety::Once);
+    matches!(safety, Safety::Once | Safety::Publish)
 }
 
 /// Adds what both streams said.
@@ -143,6 +155,8 @@ fn places(evidence: &mut Evidence, context: &StepContext, request: &SpawnRequest
             prepare::awkward(&full) && (apart(&written, stderr) || apart(&full, stderr));
         if taken_apart {
             evidence.push(Signal::new(Source::File, signals::PATH_AWKWARD).text(&full));
+            // However its actions spell the path, it is the same failure.
+            evidence.test_ids.push(context.key.to_string());
             return;
         }
     }

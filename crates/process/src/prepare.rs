@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::confine::{ConfineFault, confined};
 use crate::doctor::{self, Least, Tool, ToolFault};
 use crate::spec::{CommandSpec, Work};
-use crate::{lock, signals};
+use crate::{lock, rows, signals};
 
 /// Notes that actions leave for the next attempts.
 pub mod notes {
@@ -102,7 +102,11 @@ async fn need_tool(
         return match doctor::on_path(name, &context.root) {
             Ok(_) => Ok(()),
             Err(_) => {
-                evidence.push(Signal::spawn_not_found(name));
+                if [rows::ASSISTANTS, rows::HELPERS].concat().contains(&name) {
+                    absent(&mut evidence, name);
+                } else {
+                    evidence.push(Signal::spawn_not_found(name));
+                }
                 Err(evidence)
             }
         };
@@ -118,9 +122,15 @@ async fn need_tool(
             evidence.push(Signal::new(Source::Exit, codes::VERSION_TOO_OLD).text(&text));
         }
         // A shim that prints no version is as good as no tool.
-        Err(_) => evidence.push(Signal::spawn_not_found(tool.name)),
+        Err(_) => absent(&mut evidence, tool.name),
     }
     Err(evidence)
+}
+
+/// A tool that the step declares was looked for before anything started, and is not there.
+fn absent(evidence: &mut Evidence, tool: &str) {
+    evidence.push(Signal::new(Source::Own, signals::TOOL_MISSING_FOR_PHASE).text(tool));
+    evidence.push(Signal::spawn_not_found(tool));
 }
 
 /// Program and arguments, with what actions have noted.

@@ -48,9 +48,10 @@ const KICAD: &[&str] = &["kicad-cli", "kicad-cli-nightly", "kicad.kicad-cli"];
 /// Shells of all systems.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "cmd", "powershell", "pwsh"];
 /// Command-line tools that a phase may need.
-const HELPERS: &[&str] = &["git", "rsync", "robocopy", "cp", "xcopy"];
+pub(crate) const HELPERS: &[&str] = &["git", "rsync", "robocopy", "cp", "xcopy"];
 /// Assistants and their editor.
-const ASSISTANTS: &[&str] = &["claude", "codex", "gemini", "opencode", "cursor-agent", "code"];
+pub(crate) const ASSISTANTS: &[&str] =
+    &["claude", "codex", "gemini", "opencode", "cursor-agent", "code"];
 
 #[cfg(test)]
 mod tests;
