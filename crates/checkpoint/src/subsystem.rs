@@ -297,6 +297,7 @@ impl Subsystem for CheckpointSubsystem {
     }
 
     async fn run(&self, context: &StepContext, services: &Services) -> Observation {
+        let services = &git::with_found_git(context, services);
         if context.step.uses.as_str() == KIND_PUSH {
             run_push(context, services).await
         } else {
@@ -307,11 +308,14 @@ impl Subsystem for CheckpointSubsystem {
     /// A commit that is there is answered as partial, never as landed: the attempt that follows
     /// finds it, makes no second one, gives the person's index its entries and records its id.
     async fn read_back(&self, context: &StepContext, services: &Services) -> ReadBack {
+        let services = &git::with_found_git(context, services);
         if context.step.uses.as_str() == KIND_PUSH {
             return match remote(context, services).await.outcome {
                 pcbflow_core::check::CheckOutcome::Pass => ReadBack::Landed,
-                pcbflow_core::check::CheckOutcome::Fail => ReadBack::Absent,
-                pcbflow_core::check::CheckOutcome::CouldNotRun => ReadBack::Unclear,
+                // Where nobody answers, nothing can be told. A branch that is uploaded twice is
+                // there once, so the upload may be tried again when its time has come.
+                pcbflow_core::check::CheckOutcome::Fail
+                | pcbflow_core::check::CheckOutcome::CouldNotRun => ReadBack::Absent,
             };
         }
         // What this very run left behind when it was cut short.
@@ -333,6 +337,7 @@ impl Subsystem for CheckpointSubsystem {
         _class: &str,
         action: &str,
     ) -> Recovery {
+        let services = &git::with_found_git(context, services);
         let (tag, dir) = (context.tag.as_str(), context.board_dir.as_path());
         match action {
             actions::COMMIT_OUTPUTS => {
@@ -383,6 +388,7 @@ impl Subsystem for CheckpointSubsystem {
     }
 
     async fn probe(&self, context: &StepContext, services: &Services, probe: &str) -> CheckResult {
+        let services = &git::with_found_git(context, services);
         let (tag, dir) = (context.tag.as_str(), context.board_dir.as_path());
         let outputs = context.phase_outputs.as_slice();
         match probe {

@@ -11,6 +11,7 @@
 
 mod commit;
 mod facts;
+mod found;
 mod history;
 mod lock;
 pub mod place;
@@ -27,6 +28,7 @@ use pcbflow_core::ports::{Captured, Services, SpawnEnded, SpawnRequest};
 
 pub use commit::{Done, KIND_COMMIT, Stop, Wanted, already_landed, commit, wanted};
 pub use facts::why;
+pub(crate) use found::with_found_git;
 pub use history::{Anchor, CommitInfo, HISTORY_LOOK_MAX, anchor, committed};
 pub use lock::{move_own_aside, own_dead, own_ref_locks};
 pub use place::{Head, PlaceFault, Repo};
