@@ -21,8 +21,9 @@ use pcbflow_store::{LEDGER_FILE, Mode, OpenOptions, RESERVE_BYTES};
 
 use crate::compose::state_home;
 
-/// Space that must be free before the disk counts as usable again, in bytes.
-const FREE_BYTES_MIN: usize = 4 << 20;
+/// Space that must be free before the disk counts as usable again, in bytes: less than the reserve,
+/// or giving that up could never be enough.
+const FREE_BYTES_MIN: usize = 1 << 20;
 /// Folders under `.pcbflow` that hold nothing that can't be made again.
 const OWN_CACHES: [&str; 1] = ["cache"];
 /// The reserved block.
