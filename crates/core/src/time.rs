@@ -2,13 +2,31 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// UTC microseconds since 1970-01-01T00:00:00Z. Shown as RFC 3339 with six digits.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
+/// UTC microseconds since 1970-01-01T00:00:00Z. Shown as RFC 3339 with six digits, in JSON too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub i64);
+
+/// Ending of a time that the calendar does not know and that is shown as a number.
+const NUMBER_SUFFIX: &str = "us";
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        let read = match text.strip_suffix(NUMBER_SUFFIX) {
+            Some(number) => number.parse().map(Timestamp).map_err(|e| e.to_string()),
+            None => text.parse().map_err(|e: jiff::Error| e.to_string()),
+        };
+        read.map_err(serde::de::Error::custom)
+    }
+}
 
 impl Timestamp {
     /// This time plus some milliseconds; stays at the end of the range instead of wrapping.
@@ -46,7 +64,7 @@ impl fmt::Display for Timestamp {
         match jiff::Timestamp::from_microsecond(self.0) {
             Ok(t) => write!(f, "{t:.6}"),
             // Out of the calendar's range: still say which number it was.
-            Err(_) => write!(f, "{}us", self.0),
+            Err(_) => write!(f, "{}{NUMBER_SUFFIX}", self.0),
         }
     }
 }
@@ -69,6 +87,15 @@ mod tests {
         assert_eq!(t.seconds_text(), "2026-07-13T18:04:12Z");
         assert_eq!(t.clock_text(), "18:04:12");
         assert_eq!(t.to_string().parse::<Timestamp>().unwrap(), t);
+    }
+
+    #[test]
+    fn every_time_survives_json() {
+        for us in [0, -1, 1_783_965_852_000_007, i64::MAX, i64::MIN] {
+            let json = serde_json::to_string(&Timestamp(us)).unwrap();
+            assert_eq!(serde_json::from_str::<Timestamp>(&json).unwrap(), Timestamp(us), "{json}");
+        }
+        assert!(serde_json::from_str::<Timestamp>("\"soon\"").is_err());
     }
 
     #[test]

@@ -75,7 +75,8 @@ fn schema_of(kind: &str) -> Value {
     match kind {
         "bool" => json!({"type": "boolean"}),
         "u8" | "u32" | "u64" | "Seq" | "AttemptNo" => json!({"type": "integer", "minimum": 0}),
-        "i32" | "Timestamp" => json!({"type": "integer"}),
+        "i32" => json!({"type": "integer"}),
+        "Timestamp" => json!({"type": "string", "format": "date-time"}),
         "Digest" => json!({"type": "string", "pattern": "^[0-9a-f]{64}$"}),
         "Decision" => json!({"$ref": "#/$defs/decision"}),
         "Owner" | "Counts" | "OutputRef" | "BlobRef" => json!({"type": "object"}),
