@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use pcbflow_core::ports::{Blobs, Captured};
-use pcbflow_core::redact::redact;
+use pcbflow_core::redact::{MASK, redact};
 use pcbflow_core::text::head_and_tail;
 
 /// What is kept in memory before a file is made, in bytes.
@@ -103,8 +103,15 @@ impl Capture {
         Ok(all)
     }
 
-    /// Redacts and stores what came in. Blocks; large streams take a moment.
-    pub(super) fn finish(mut self, name: &str, blobs: &dyn Blobs, home: Option<&str>) -> Captured {
+    /// Redacts and stores what came in; `secrets` are masked wherever they stand. Blocks; large
+    /// streams take a moment.
+    pub(super) fn finish(
+        mut self,
+        name: &str,
+        blobs: &dyn Blobs,
+        home: Option<&str>,
+        secrets: &[String],
+    ) -> Captured {
         let total_bytes = self.total;
         if total_bytes == 0 {
             return Captured::default();
@@ -115,7 +122,12 @@ impl Capture {
         });
         let cut = (content.len() as u64) < total_bytes;
         let text = String::from_utf8_lossy(&content);
-        let text = redact(&text, home);
+        let mut text = redact(&text, home);
+        for secret in secrets {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), MASK).into();
+            }
+        }
         let blob = match blobs.put(name, text.as_bytes()) {
             Ok(mut blob) => {
                 if cut {

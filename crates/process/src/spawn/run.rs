@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pcbflow_core::ports::{Cancel, Captured, SpawnEnded, SpawnRequest, SpawnResult};
+use pcbflow_core::redact::is_secret_key;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
@@ -246,7 +247,7 @@ impl Running {
         } else {
             ended
         };
-        let (stdout, stderr) = keep(spawn, stdout, stderr).await;
+        let (stdout, stderr) = keep(spawn, request, stdout, stderr).await;
         SpawnResult { ended, stdout, stderr, took_ms: 0 }
     }
 
@@ -309,12 +310,28 @@ fn signal_of(_status: ExitStatus) -> Option<i32> {
     None
 }
 
+/// Values of variables with a secret's name: a tool may print one without its name, by which
+/// alone it could be told. Short ones (`1`, `yes`) are no secrets and stand everywhere.
+fn secrets(request: &SpawnRequest) -> Vec<String> {
+    const SECRET_BYTES_MIN: usize = 6;
+    let named = request.env.iter().filter(|(name, _)| is_secret_key(name));
+    named.map(|(_, value)| value.clone()).filter(|v| v.len() >= SECRET_BYTES_MIN).collect()
+}
+
 /// Redacts and stores both streams beside the runtime: large ones take a moment, and storing
 /// waits for the disk.
-async fn keep(spawn: &ProcessSpawn, stdout: Capture, stderr: Capture) -> (Captured, Captured) {
+async fn keep(
+    spawn: &ProcessSpawn,
+    request: &SpawnRequest,
+    stdout: Capture,
+    stderr: Capture,
+) -> (Captured, Captured) {
+    let secrets = secrets(request);
     let store = |name: &'static str, capture: Capture| {
         let (blobs, home) = (Arc::clone(&spawn.blobs), spawn.home.clone());
-        tokio::task::spawn_blocking(move || capture.finish(name, &*blobs, home.as_deref()))
+        let secrets = secrets.clone();
+        let work = move || capture.finish(name, &*blobs, home.as_deref(), &secrets);
+        tokio::task::spawn_blocking(work)
     };
     let (out, err) = (store("stdout", stdout), store("stderr", stderr));
     let lost = |what: Result<Captured, tokio::task::JoinError>| {
