@@ -149,6 +149,8 @@ fn is_left_out(name: &str) -> bool {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), MirrorError> {
+    // Only plain files: a pipe would be waited for.
+    crate::file::open_plain(from).map_err(at(from))?;
     std::fs::copy(from, to).map_err(at(from))?;
     // A copy of a read-only file would be read-only, and the canary has to be written.
     let mut rights = std::fs::metadata(to).map_err(at(to))?.permissions();
