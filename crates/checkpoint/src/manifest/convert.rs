@@ -161,8 +161,8 @@ fn whole(tree: &Node, faults: &mut Faults) -> Option<Manifest> {
 
 fn root_text(node: &Node, faults: &mut Faults) -> Option<String> {
     let text = faults.text(node, "root")?;
-    if text.is_empty() || text.chars().any(char::is_control) {
-        let fault = "'root' is empty or has a control code".to_owned();
+    if text.is_empty() || text.contains('\0') {
+        let fault = "'root' is empty or has a NUL character".to_owned();
         faults.add(node.at, "root", fault, "write the folder, relative to this file");
         return None;
     }
