@@ -136,7 +136,9 @@ fn shown(arguments: &[String]) -> io::Result<String> {
 
 fn end_by(signal: &str) -> io::Result<()> {
     let me = std::process::id().to_string();
-    Command::new("sh").args(["-c", &format!("kill -{signal} {me}")]).status()?;
+    // Twice: the first one takes away the handler that watches for a full stack.
+    let twice = format!("kill -{signal} {me}; sleep 0.05; kill -{signal} {me}");
+    Command::new("sh").args(["-c", &twice]).status()?;
     // It comes at once.
     std::thread::sleep(WAIT);
     Ok(())

@@ -140,7 +140,8 @@ fn assistant_nowhere() {
 }
 
 fn other_form() {
-    let with = json!({"argv": ["cmd", "/c", "ver"], "recipes": {"linux": ["true"], "macos": ["true"]}});
+    let with =
+        json!({"argv": ["cmd", "/c", "ver"], "recipes": {"linux": ["true"], "macos": ["true"]}});
     let test = ready(&[step("process/check", "look", &with, &["systems: [windows]"])]);
     cured(&test, "ENV-6", "use-recipe-for-system");
 }
@@ -182,9 +183,10 @@ fn git_found() {
     // The commit of the phase lacks it as well, and is healed in the same way.
     ran.exits(0);
     holds(&test, BOARD, &want("ENV-8", End::Cured("find-in-known-places")));
-    let healed = test.facts(BOARD).into_iter().filter(
-        |f| matches!(f, Fact::StepRecovered { class, .. } if class.as_str() == "ENV-8"),
-    );
+    let healed = test
+        .facts(BOARD)
+        .into_iter()
+        .filter(|f| matches!(f, Fact::StepRecovered { class, .. } if class.as_str() == "ENV-8"));
     assert_eq!(healed.count(), 2, "{}", test.story(BOARD));
 }
 

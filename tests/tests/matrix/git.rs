@@ -18,7 +18,10 @@ pub const RECIPES: &[Recipe] = &[
     small("GIT-1", &[("a sign-in is wanted", sign_in)]),
     real(
         "GIT-2",
-        &[("no name for the person", no_identity), ("no history, and a yes to make one", no_repository)],
+        &[
+            ("no name for the person", no_identity),
+            ("no history, and a yes to make one", no_repository),
+        ],
     ),
     real(
         "GIT-3",
@@ -138,11 +141,7 @@ fn no_identity() {
     // The next rung would make a history, which is not what is missing: no.
     let stopped = answer(&test, &stopped, BOARD, "no");
     stopped.exits(4);
-    holds(
-        &test,
-        BOARD,
-        &Want { class: "GIT-2", step: COMMIT, left: NO_GO_AHEAD, end: End::Asked },
-    );
+    holds(&test, BOARD, &Want { class: "GIT-2", step: COMMIT, left: NO_GO_AHEAD, end: End::Asked });
     fs::write(&config, old).expect("the identity");
     answer(&test, &stopped, BOARD, "retry").exits(0);
     assert!(!test.git(&["show", "HEAD:projects/b/out/x.txt"]).is_empty());
@@ -210,10 +209,13 @@ fn own_dead_lock() {
     cured_at(&test, "GIT-3", COMMIT, "move-own-lock-aside");
 }
 
-/// A remote that a second clone has moved on.
-fn moved_on(name: &str) -> TestEnvironment {
+/// A remote that a second clone has moved on, and the ask for the go-ahead of an upload to it.
+fn moved_on(name: &str) -> (TestEnvironment, Ran) {
     let test = pushes("../remote.git");
     bare(&test);
+    let stopped = test.pcbflow(&["run", BOARD, "--json"]);
+    stopped.exits(4);
+    let _ = test.git(&["commit", "-q", "-a", "-m", "where the work stands"]);
     let _ = test.git(&["push", "-q", "-u", "origin", "main"]);
     let clone = test.path("clone").display().to_string();
     let _ = test.git(&["clone", "-q", "../remote.git", &clone]);
@@ -221,23 +223,28 @@ fn moved_on(name: &str) -> TestEnvironment {
     let _ = test.git(&["-C", &clone, "add", "-A"]);
     let _ = test.git(&["-C", &clone, "commit", "-q", "-m", "theirs"]);
     let _ = test.git(&["-C", &clone, "push", "-q"]);
-    test
+    (test, stopped)
 }
 
 fn they_went_on() {
-    let test = moved_on("notes.txt");
-    with_go_ahead(&test).exits(0);
+    let (test, stopped) = moved_on("notes.txt");
+    answer(&test, &stopped, BOARD, "yes").exits(0);
     holds(&test, BOARD, &want("GIT-4", "up", End::Cured("fast-forward")));
 }
 
 fn both_changed() {
-    let test = moved_on("notes.txt");
+    let (test, stopped) = moved_on("notes.txt");
     fs::write(test.ws().join("mine.txt"), "mine\n").expect("a file");
     let _ = test.git(&["add", "mine.txt"]);
     let _ = test.git(&["commit", "-q", "-m", "mine"]);
-    with_go_ahead(&test).exits(0);
+    answer(&test, &stopped, BOARD, "yes").exits(0);
     holds(&test, BOARD, &want("GIT-4", "up", End::Cured("merge-text-in-scratch")));
-    assert_eq!(test.git(&["ls-tree", "--name-only", "origin/main", "notes.txt", "mine.txt"]).lines().count(), 2);
+    assert_eq!(
+        test.git(&["ls-tree", "--name-only", "origin/main", "notes.txt", "mine.txt"])
+            .lines()
+            .count(),
+        2
+    );
 }
 
 fn under_way() {
@@ -308,8 +315,8 @@ fn ignored() {
 }
 
 fn damage(test: &TestEnvironment) {
-    for what in ["HEAD^{tree}", "HEAD:.gitignore"] {
-        let id = test.git(&["rev-parse", what]);
+    let ids = ["HEAD^{tree}", "HEAD:.gitignore"].map(|what| test.git(&["rev-parse", what]));
+    for id in ids {
         let (dir, name) = id.trim().split_at(2);
         let object = test.ws().join(".git/objects").join(dir).join(name);
         fs::set_permissions(&object, fs::Permissions::from_mode(0o644)).expect("rights");

@@ -15,8 +15,7 @@ pub const PHASE: &str = "05-schematic-audit";
 
 /// A step as lines of the manifest; its arguments are JSON, which YAML is a superset of.
 pub fn step(uses: &str, id: &str, with: &Value, more: &[&str]) -> String {
-    let mut text =
-        format!("      - id: {id}\n        uses: {uses}\n        with: {with}\n");
+    let mut text = format!("      - id: {id}\n        uses: {uses}\n        with: {with}\n");
     for line in more {
         text.push_str(&format!("        {line}\n"));
     }

@@ -8,7 +8,7 @@ use pcbflow_core::check::CheckOutcome;
 use pcbflow_core::event::{CheckPurpose, Decision, Event, Fact, ReadBack, RecoveryOutcome};
 use pcbflow_core::ids::{BoardName, ClassId, StepKey};
 use pcbflow_core::policy::FAILURE_ATTEMPTS_MAX;
-use pcbflow_core::row::{Available, Row, RungKind};
+use pcbflow_core::row::{Available, Resume, Row, RungKind};
 use pcbflow_humanize::{Form, check_message};
 use pcbflow_store::{Mode, OpenOptions, StateHome, open};
 use pcbflow_tests::TestEnvironment;
@@ -75,8 +75,7 @@ impl<'a> Proof<'a> {
     #[track_caller]
     fn of(test: &TestEnvironment, board: &str, want: &'a Want<'a>) -> Proof<'a> {
         let story = test.story(board);
-        let of_step =
-            |e: &Event| e.scope.step.as_ref().is_some_and(|s| s.as_str() == want.step);
+        let of_step = |e: &Event| e.scope.step.as_ref().is_some_and(|s| s.as_str() == want.step);
         let all: Vec<Event> = test.events(board).into_iter().filter(of_step).collect();
         let found = all.iter().position(
             |e| matches!(&e.fact, Fact::FailureDiagnosed { class, .. } if class.as_str() == want.class),
@@ -107,18 +106,14 @@ impl<'a> Proof<'a> {
 
     /// The intent of the attempt is recorded before its failure, the failure before any rung.
     fn intent_comes_first(&self) {
-        let started = self.all[..self.from]
-            .iter()
-            .any(|e| matches!(e.fact, Fact::AttemptStarted { .. }));
+        let started =
+            self.all[..self.from].iter().any(|e| matches!(e.fact, Fact::AttemptStarted { .. }));
         self.check(started, "an intent before the failure");
         let others = self.climbed().iter().filter_map(|e| match &e.fact {
             Fact::FailureDiagnosed { class, .. } => Some(class.as_str()),
             _ => None,
         });
-        self.check(
-            others.into_iter().all(|c| c == self.want.class),
-            "another failure on the way",
-        );
+        self.check(others.into_iter().all(|c| c == self.want.class), "another failure on the way");
     }
 
     /// The rungs that were used, in their order. An attempt or read-back that belongs to the rung
@@ -173,6 +168,10 @@ impl<'a> Proof<'a> {
             self.check(used.last().is_some_and(|u| u == rung), &format!("{used:?} ends by {rung}"));
             ladder.truncate(used.len());
         }
+        if let (End::Asked, Resume::Nothing) = (self.want.end, self.row.texts.resume) {
+            // Its ladder does not lead to the person; what can't be healed is asked as SC-6.
+            ladder.push("ask".to_owned());
+        }
         self.check(used == ladder, &format!("climbed {used:?}, the ladder is {ladder:?}"));
         self.check(used.len() <= FAILURE_ATTEMPTS_MAX as usize * 2, "the ladder is short");
     }
@@ -183,9 +182,8 @@ impl<'a> Proof<'a> {
             let Fact::DecisionTaken { decision, now, .. } = &event.fact else { continue };
             let Decision::Attempt { wake, wait_ms, .. } = decision else { continue };
             self.check(*wake == now.plus_ms(*wait_ms), "the wake is now and the wait");
-            let started = self.climbed()[at..]
-                .iter()
-                .find(|e| matches!(e.fact, Fact::AttemptStarted { .. }));
+            let started =
+                self.climbed()[at..].iter().find(|e| matches!(e.fact, Fact::AttemptStarted { .. }));
             self.check(started.is_none_or(|s| s.at >= *wake), "an attempt before its wake");
         }
     }
@@ -225,15 +223,19 @@ impl<'a> Proof<'a> {
                 self.check(passed, "the step passed");
             }
             (End::Asked, Fact::AskRaised { class, kind, watch, .. }) => {
-                self.check(class.as_str() == self.want.class, "asked in the words of its row");
-                self.check(kind == self.row.texts.ask_kind, "asked for what its row asks");
-                let watched = match self.row.texts.resume {
-                    pcbflow_core::row::Resume::Watch(probe) => Some(probe),
+                let asks = match self.row.texts.resume {
+                    Resume::Nothing => row("SC-6"),
+                    _ => self.row,
+                };
+                self.check(class.as_str() == asks.id, "asked in the words of its row");
+                self.check(kind == asks.texts.ask_kind, "asked for what its row asks");
+                let watched = match asks.texts.resume {
+                    Resume::Watch(probe) => Some(probe),
                     _ => None,
                 };
                 self.check(watch.as_deref() == watched, "the ask names its condition");
                 let escalated = self.climbed().iter().any(
-                    |e| matches!(&e.fact, Fact::StepEscalated { class, .. } if class.as_str() == self.want.class),
+                    |e| matches!(&e.fact, Fact::StepEscalated { class, .. } if class.as_str() == asks.id),
                 );
                 self.check(escalated, "escalated");
             }
@@ -244,7 +246,8 @@ impl<'a> Proof<'a> {
 
     /// The proof of a cure is a check or a read-back that was made after the failure.
     fn proven(&self, proof: u64) {
-        let proof = self.climbed().iter().find(|e| e.seq.0 == proof && e.seq > self.all[self.from].seq);
+        let proof =
+            self.climbed().iter().find(|e| e.seq.0 == proof && e.seq > self.all[self.from].seq);
         let passed = |e: &Event| match &e.fact {
             Fact::CheckObserved { outcome, .. } => *outcome == CheckOutcome::Pass,
             _ => false,
@@ -264,8 +267,7 @@ pub fn message_is_plain(workspace: &Path, state: &Path, board: &str, step: &str)
         OpenOptions::of_workspace(workspace, Some(StateHome(state.to_owned())), Mode::Read);
     let opened = open(&options).expect("the ledger");
     let board = BoardName::new(board).expect("a board's name");
-    let (_, state) =
-        pcbflow_engine::fold_board(opened.ledger.as_ref(), &board).expect("the state");
+    let (_, state) = pcbflow_engine::fold_board(opened.ledger.as_ref(), &board).expect("the state");
     let key: &StepKey =
         state.steps.keys().find(|k| k.step.as_str() == step).expect("the step is known");
     let table = compose::catalogue(&Settings::default()).expect("the table");
