@@ -17,6 +17,7 @@ pub mod lessons;
 pub mod log;
 pub mod replay;
 pub mod run;
+mod run_report;
 pub mod schema;
 pub mod status;
 pub mod util;

@@ -1,0 +1,252 @@
+//! What a run's report is to a person and to a machine.
+
+use pcbflow_core::check::{Finding, FindingSeverity};
+use pcbflow_core::event::StopCause;
+use pcbflow_core::exit::{Exit, Verdict};
+use pcbflow_core::projection::BoardState;
+use pcbflow_engine::RunReport;
+use pcbflow_humanize::notice::RunEnd;
+use serde_json::json;
+
+use super::run::Drive;
+use crate::App;
+use crate::cancel::Stop;
+use crate::compose::Site;
+use crate::envelope::{Answer, Envelope};
+use crate::story;
+
+/// Findings shown to a person; all are in the JSON.
+const FINDINGS_SHOWN_MAX: usize = 12;
+
+/// The answer about one board.
+pub(super) fn board_answer(
+    app: &App,
+    site: &Site,
+    drive: &Drive,
+    stop: &Stop,
+    report: &RunReport,
+    state: &BoardState,
+) -> Answer {
+    let exit = match (report.verdict, stop.exit()) {
+        (Verdict::Stopped, Some(exit)) => exit,
+        _ => report.exit,
+    };
+    let mut envelope = Envelope::new(drive.command, exit).verdict(report.verdict);
+    envelope.board = Some(report.board.to_string());
+    envelope.conditional = report.conditional;
+    envelope.head = report.head.map(|h| format!("blake3:{}", h.hash));
+    envelope.asks = report.asks.iter().map(story::ask_out).collect();
+    envelope.ask = envelope.asks.first().cloned();
+    envelope.work = Some("safe".to_owned());
+    if exit != Exit::Done {
+        envelope.resume = Some(format!("pcbflow resume {}", report.board));
+    }
+    let mut lines = Vec::new();
+    decide_failure(app, site, report, state, &mut envelope, &mut lines);
+    finding_lines(app, report, &mut lines);
+    if report.steps.is_empty() {
+        lines.push("No step ran: the manifest names none, so nothing is known.".to_owned());
+    }
+    let summary = story::run_message(&report.board, end(report), ran(report), healed(report));
+    if let Some(message) = &summary {
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(story::lines(&app.ui, message));
+        if envelope.human.is_none() {
+            envelope.human = Some(story::parts(message));
+        }
+    }
+    let envelope = envelope
+        .with("run", &report.run)
+        .with("cause", &report.cause)
+        .with("steps", steps_json(report))
+        .with("phases", phases_json(report))
+        .with("counts", total(report))
+        .with("findings", all_findings(report));
+    Answer::new(envelope, exit, lines)
+}
+
+/// The failure that decides: the one behind the oldest open ask, else the first open one.
+fn decide_failure(
+    app: &App,
+    site: &Site,
+    report: &RunReport,
+    state: &BoardState,
+    envelope: &mut Envelope,
+    lines: &mut Vec<String>,
+) {
+    let asked = report.asks.first().and_then(|a| a.step.clone());
+    for step in &report.steps {
+        let Some(known) = state.steps.get(&step.key) else { continue };
+        let Some(failure) = &known.failure else { continue };
+        let Some(message) =
+            story::failure_message(&site.policy.catalogue, &report.board, state, &step.key)
+        else {
+            continue;
+        };
+        let healed = known.healed.is_some();
+        let in_run = failure.seq.0 > 0 && (!step.skipped || !healed);
+        if !in_run {
+            continue;
+        }
+        if healed {
+            lines.push(pcbflow_humanize::render::short(&message).as_str().to_owned());
+        } else {
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
+            lines.extend(story::lines(&app.ui, &message));
+        }
+        for ask in report.asks.iter().filter(|a| a.step.as_ref() == Some(&step.key)) {
+            lines.push(format!("When it is done: {}", story::answer_command(ask)));
+        }
+        let decides = match &asked {
+            Some(key) => *key == step.key,
+            None => !healed && envelope.class.is_none(),
+        };
+        if decides {
+            envelope.class = Some(failure.class.to_string());
+            envelope.phase = Some(step.key.phase.to_string());
+            envelope.step = Some(step.key.step.to_string());
+            envelope.human = Some(story::parts(&message));
+            envelope.attempts = Some(known.attempts);
+        }
+        envelope.events.push(failure.seq.to_string());
+    }
+}
+
+fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
+    for step in &report.steps {
+        let counted: Vec<&Finding> =
+            step.findings.iter().filter(|f| f.excluded.is_none() && !f.apart).collect();
+        let c = step.counts;
+        if counted.is_empty() && c.apart == 0 && c.excluded == 0 {
+            continue;
+        }
+        let counted_words =
+            format!("{}, {}", plural(c.errors, "error"), plural(c.warnings, "warning"));
+        let mut head = format!("{}: {counted_words}", step.key.step);
+        if c.excluded > 0 {
+            head.push_str(&format!(", {} excluded by you", c.excluded));
+        }
+        if c.apart > 0 {
+            head.push_str(&format!(
+                "; listed apart: {}, depending on the libraries of this computer",
+                plural(c.apart, "warning")
+            ));
+        }
+        lines.push(head);
+        for f in counted.iter().take(FINDINGS_SHOWN_MAX) {
+            lines.push(format!("  {}", finding_line(app, f)));
+        }
+        if counted.len() > FINDINGS_SHOWN_MAX {
+            lines.push(format!(
+                "  and {} more; --json lists all",
+                counted.len() - FINDINGS_SHOWN_MAX
+            ));
+        }
+    }
+}
+
+fn plural(n: u32, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+fn finding_line(app: &App, f: &Finding) -> String {
+    let (label, word) = match f.severity {
+        FindingSeverity::Error => (crate::ui::Label::Failed, "error"),
+        FindingSeverity::Warning => (crate::ui::Label::NeedsYou, "warning"),
+    };
+    let place = f.items.iter().find_map(|i| i.at_nm).map_or_else(String::new, |(x, y)| {
+        format!(
+            " at {}.{:03} mm, {}.{:03} mm",
+            x / 1_000_000,
+            x.abs() / 1000 % 1000,
+            y / 1_000_000,
+            y.abs() / 1000 % 1000
+        )
+    });
+    let items: Vec<String> =
+        f.items.iter().map(|i| pcbflow_core::text::one_line(&i.text)).collect();
+    let items = if items.is_empty() { String::new() } else { format!(" ({})", items.join("; ")) };
+    format!(
+        "{} {}: {}{items}{place}",
+        app.ui.paint(label, word),
+        f.rule,
+        pcbflow_core::text::one_line(&f.message)
+    )
+}
+
+fn ran(report: &RunReport) -> u64 {
+    report.steps.iter().filter(|s| !s.skipped && s.gate.is_some()).count() as u64
+}
+
+fn healed(report: &RunReport) -> u64 {
+    report.steps.iter().filter(|s| s.recovered.is_some() && !s.skipped).count() as u64
+}
+
+fn total(report: &RunReport) -> pcbflow_core::check::Counts {
+    report.steps.iter().fold(pcbflow_core::check::Counts::default(), |c, s| c.plus(s.counts))
+}
+
+fn end(report: &RunReport) -> RunEnd {
+    let counts = total(report);
+    let findings = u64::from(counts.errors) + u64::from(counts.warnings);
+    match report.verdict {
+        Verdict::Pass if report.cause == StopCause::NothingToDo => RunEnd::NothingToDo,
+        Verdict::Pass if report.conditional => RunEnd::Conditional { findings },
+        Verdict::Pass => RunEnd::Pass,
+        Verdict::Findings => RunEnd::Findings { findings },
+        Verdict::Unverified => RunEnd::Unverified {
+            checks: report
+                .steps
+                .iter()
+                .filter(|s| {
+                    s.gate.is_none_or(|g| !g.advances() && g != pcbflow_core::check::Gate::Fail)
+                })
+                .count() as u64,
+        },
+        Verdict::NeedsPerson => RunEnd::NeedsPerson { asks: report.asks.len().max(1) as u64 },
+        Verdict::Failed => RunEnd::TryLater,
+        Verdict::Stopped => RunEnd::Stopped,
+    }
+}
+
+fn steps_json(report: &RunReport) -> Vec<serde_json::Value> {
+    report
+        .steps
+        .iter()
+        .map(|s| {
+            json!({
+                "phase": s.key.phase, "step": s.key.step, "gate": s.gate, "skipped": s.skipped,
+                "recovered": s.recovered.as_ref().map(|(class, rung)| json!({"class": class, "rung": rung})),
+                "counts": s.counts, "reason": s.reason,
+            })
+        })
+        .collect()
+}
+
+fn phases_json(report: &RunReport) -> Vec<serde_json::Value> {
+    report
+        .phases
+        .iter()
+        .map(|(id, verdict, commit)| json!({"phase": id, "verdict": verdict.word(), "commit": commit}))
+        .collect()
+}
+
+fn all_findings(report: &RunReport) -> Vec<serde_json::Value> {
+    report
+        .steps
+        .iter()
+        .flat_map(|s| {
+            s.findings.iter().map(|f| {
+                let mut value = serde_json::to_value(f).unwrap_or_default();
+                if let Some(map) = value.as_object_mut() {
+                    map.insert("step".to_owned(), json!(s.key.to_string()));
+                }
+                value
+            })
+        })
+        .collect()
+}
