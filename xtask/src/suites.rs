@@ -50,9 +50,159 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "workspace",
         title: "tests of all crates",
-        budget_min: 8,
+        budget_min: 6,
         heavy: false,
-        commands: &[&["cargo", "test", "--locked", "--workspace"]],
+        commands: &[&["cargo", "test", "--locked", "--workspace", "--exclude", "pcbflow-tests"]],
+        env: &[],
+    },
+    Suite {
+        name: "flows",
+        title: "the catalogue, the rules of the house, whole flows of milliseconds, redaction",
+        budget_min: 4,
+        heavy: false,
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--package",
+            "pcbflow-tests",
+            "--test",
+            "catalogue",
+            "--test",
+            "house",
+            "--test",
+            "flows",
+            "--test",
+            "redaction",
+        ]],
+        env: &[],
+    },
+    Suite {
+        name: "main-job",
+        title: "a real board from its project file to the fabrication files",
+        budget_min: 2,
+        heavy: true,
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--package",
+            "pcbflow-tests",
+            "--test",
+            "main_job",
+        ]],
+        env: &[],
+    },
+    Suite {
+        name: "matrix",
+        title: "every failure injected, its ladder and recheck on record",
+        budget_min: 5,
+        heavy: true,
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--package",
+            "pcbflow-tests",
+            "--test",
+            "matrix",
+        ]],
+        env: &[],
+    },
+    Suite {
+        name: "bad-input",
+        title: "broken, hostile and odd input, full disks, a kicad-cli that lies",
+        budget_min: 6,
+        heavy: true,
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--package",
+            "pcbflow-tests",
+            "--features",
+            "heavy",
+            "--test",
+            "bad_input",
+        ]],
+        env: &[],
+    },
+    Suite {
+        name: "crash",
+        title: "the release binary killed at every event and at 160 random moments",
+        budget_min: 5,
+        heavy: true,
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--package",
+            "pcbflow-tests",
+            "--features",
+            "heavy",
+            "--test",
+            "crash",
+            "--",
+            "--skip",
+            "kicad",
+        ]],
+        env: &[],
+    },
+    Suite {
+        name: "crash-kicad",
+        title: "the release binary killed at 40 random moments of the real KiCad flow",
+        budget_min: 7,
+        heavy: true,
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--package",
+            "pcbflow-tests",
+            "--features",
+            "heavy",
+            "--test",
+            "crash",
+            "kicad",
+        ]],
+        env: &[],
+    },
+    Suite {
+        name: "boards",
+        title: "KiCad's demo boards up to 20 MB, and the corpus of real projects where it is",
+        budget_min: 6,
+        heavy: true,
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--package",
+            "pcbflow-tests",
+            "--features",
+            "heavy",
+            "--test",
+            "main_job",
+            "corpus",
+        ]],
+        env: &[],
+    },
+    Suite {
+        name: "newcomer",
+        title: "the demo in a clean clone",
+        budget_min: 4,
+        heavy: true,
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--package",
+            "pcbflow-tests",
+            "--features",
+            "heavy",
+            "--test",
+            "main_job",
+            "newcomer",
+        ]],
         env: &[],
     },
 ];
@@ -128,6 +278,16 @@ mod tests {
         };
         assert!(sum(false) <= 50, "{}", sum(false));
         assert!(sum(true) <= 15, "{}", sum(true));
+    }
+
+    #[test]
+    fn no_binary_of_the_end_to_end_tests_is_forgotten() {
+        let tests = crate::run::root().expect("the project").join("tests/tests");
+        for entry in std::fs::read_dir(tests).expect("the tests").flatten() {
+            let name = entry.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let run = SUITES.iter().flat_map(|s| s.commands).any(|c| c.contains(&name.as_str()));
+            assert!(run, "no suite runs tests/tests/{name}");
+        }
     }
 
     #[test]
