@@ -55,7 +55,7 @@ pub(super) const GIT_2: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "real git: a folder without a history; a home without a name; a folder of another user where the test may make one",
+        how: "real git: a home without a name; a folder without a history, and a yes to make one",
     },
     available: Available::Now,
     passing: false,
@@ -99,7 +99,7 @@ pub(super) const GIT_3: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a real git commit is held open by its editor while another one starts; a lock left by a child that was ended",
+        how: "a lock in a real history that goes away, one that stays, one that our own dead process left",
     },
     available: Available::Now,
     passing: false,
@@ -211,7 +211,7 @@ pub(super) const GIT_7: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "real git with an object file emptied, with and without a remote that still has it; a shallow clone as look-alike",
+        how: "real git with damaged object files, with and without a remote that still has them",
     },
     available: Available::Now,
     passing: false,

@@ -124,7 +124,7 @@ pub(super) const GIT_4: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "real git: two clones of one local history change the same text, and the same board",
+        how: "real git: a remote that others moved on, alone and beside own commits; a merge with conflicts under way",
     },
     available: Available::Now,
     passing: false,
@@ -187,7 +187,7 @@ pub(super) const GIT_5: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "real git pushes to a local port on which nothing listens, and to a name that does not resolve",
+        how: "real git pushes to a local port on which nothing listens, or on which a real server starts meanwhile",
     },
     available: Available::Now,
     passing: true,

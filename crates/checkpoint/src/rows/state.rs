@@ -48,7 +48,7 @@ pub(super) const ST_1: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "pcbflow is ended between the last step and its commit, in a real git history; the same in a folder without git",
+        how: "real git with a commit check that puts other words into an output, once and each time",
     },
     available: Available::Now,
     passing: false,
@@ -139,8 +139,8 @@ pub(super) const ST_3: Row = Row {
         tool: "EasyEDA",
     },
     recipe: Recipe {
-        kind: RecipeKind::Real,
-        how: "a real board file is edited after its phase passed, once in its facts and once in its layout only",
+        kind: RecipeKind::SmallProgram,
+        how: "a real board file is edited, or removed, after it was recorded; a small step looks at it, for the steps of the editor come later",
     },
     available: Available::Now,
     passing: false,
@@ -181,8 +181,8 @@ pub(super) const ST_4: Row = Row {
         tool: "the project folder",
     },
     recipe: Recipe {
-        kind: RecipeKind::Real,
-        how: "a note that names an older head lies in a real workspace; a note without any head",
+        kind: RecipeKind::SmallProgram,
+        how: "a note that names an older head lies in a real workspace; a small step acts on it, for no step of this release reads notes",
     },
     available: Available::Now,
     passing: false,
@@ -224,8 +224,8 @@ pub(super) const ST_5: Row = Row {
         tool: "the project folder",
     },
     recipe: Recipe {
-        kind: RecipeKind::Real,
-        how: "a finished board is run again; one output is deleted and it is run once more",
+        kind: RecipeKind::SmallProgram,
+        how: "a small step that is about to make what is on record; in a flow the engine looks first, and a finished board is not run again",
     },
     available: Available::Now,
     passing: false,

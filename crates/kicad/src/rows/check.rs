@@ -71,7 +71,7 @@ pub(super) const KI_5: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a PATH without kicad-cli; a real kicad-cli of the other major version; real kicad-cli with its working part moved away",
+        how: "a PATH without kicad-cli and a real one in a known place; a version that is not installed",
     },
     available: Available::Now,
     passing: false,
@@ -134,7 +134,7 @@ pub(super) const KI_6: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "real kicad-cli on a real board whose project file is gone, empty, cut, the text of a link or changed; a wrong bracket in the rules file; an old report left in place; a schematic under another name",
+        how: "real kicad-cli on a real board whose project file is gone, with and without a recorded rule set",
     },
     available: Available::Now,
     passing: false,
@@ -206,7 +206,7 @@ pub(super) const KI_7: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "real kicad-cli runs a jobset with an unknown job type and ends with a segmentation fault, always; a real board with merge conflict marks",
+        how: "a real board with merge conflict marks; for the cure a small program in place of one version, which ends with a segmentation fault",
     },
     available: Available::Now,
     passing: false,
@@ -260,7 +260,7 @@ pub(super) const KI_8: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "real kicad-cli 9 on a real board that KiCad 10 saved; kicad-cli 10 beside it for the cure",
+        how: "real kicad-cli 9 on a board of the format of KiCad 10, which is in a known place for the cure; a format that no version reads",
     },
     available: Available::Now,
     passing: false,

@@ -135,8 +135,8 @@ pub(super) const KI_3: Row = Row {
         tool: "KiCad",
     },
     recipe: Recipe {
-        kind: RecipeKind::Real,
-        how: "two mounting holes are cut out of a real board after the record was made; kicad-cli reads the restored board and drills both",
+        kind: RecipeKind::DiagnosisOnly,
+        how: "typed evidence of lost holes, for no step of this release reads a board in, so none are on record before it",
     },
     available: Available::Now,
     passing: false,

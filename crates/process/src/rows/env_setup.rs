@@ -56,7 +56,7 @@ pub(super) const ENV_6: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a step that declares another system only; a script whose interpreter is a shell of another system",
+        how: "a step that declares another system only, with and without a form for this one",
     },
     available: Available::Now,
     passing: false,
@@ -110,7 +110,7 @@ pub(super) const ENV_7: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a real shell script without quotes around its argument, in a folder with a space; a real path longer than the system takes",
+        how: "a real shell script without quotes around its argument, and a file in a folder with a space; a step that writes, which may not use a copy",
     },
     available: Available::Now,
     passing: false,
@@ -159,7 +159,7 @@ pub(super) const ENV_8: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a PATH without git; a real git at a known place for the cure",
+        how: "a PATH without git and a real git at a known place, for a step and for the commit; a real one, asked for a version that no git has",
     },
     available: Available::Now,
     passing: false,
@@ -204,7 +204,7 @@ pub(super) const ENV_9: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a real Python environment from a lock list and a local package folder, with one package removed; the whole environment removed",
+        how: "a real Python environment and lock list whose package is missing, with an install that copies it from a local folder, one whose download breaks once, and one that does nothing",
     },
     available: Available::Now,
     passing: false,

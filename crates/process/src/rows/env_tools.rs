@@ -50,7 +50,7 @@ pub(super) const ENV_1: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a PATH without node; for the old version a real small program named node that prints v16.2.0",
+        how: "a PATH without node and a real one in a known place; a real one, asked for a version that no Node has",
     },
     available: Available::Now,
     passing: false,
@@ -82,7 +82,7 @@ pub(super) const ENV_2: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a PATH without any Python; one with Python under its other name only, for the cure",
+        how: "a PATH without any Python and a real one in a known place; a real one, asked for a version that no Python has",
     },
     available: Available::Now,
     passing: false,
@@ -116,7 +116,7 @@ pub(super) const ENV_3: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a PATH and known places without any browser; a real Chromium at the configured path for the cure",
+        how: "a PATH and known places without any browser",
     },
     available: Available::Now,
     passing: false,
@@ -154,7 +154,7 @@ pub(super) const ENV_4: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "the doctor on a PATH without kicad-cli; a real one at a known place for the cure",
+        how: "a step that declares kicad-cli on a PATH without it; a real one at a known place for the cure; the known places hidden without cure",
     },
     available: Available::Now,
     passing: false,
@@ -196,8 +196,8 @@ pub(super) const ENV_5: Row = Row {
         tool: "the AI assistant",
     },
     recipe: Recipe {
-        kind: RecipeKind::SmallProgram,
-        how: "the doctor on a PATH without an assistant; a small program that answers its status probe with 'no account', for an account can't be made in a test",
+        kind: RecipeKind::Real,
+        how: "a step that declares an assistant on a computer without one",
     },
     available: Available::Later("the assistants come with the repair loop"),
     passing: false,

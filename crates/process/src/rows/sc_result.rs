@@ -37,7 +37,7 @@ pub(super) const SC_6: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "real git meets a lock that a living process holds for good, with a budget of two attempts",
+        how: "a real script that fails in another way each time, until the attempts of the step are used up",
     },
     available: Available::Now,
     passing: false,
@@ -144,7 +144,7 @@ pub(super) const SC_8: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a real script of class once that is ended right after its write, and one whose list then shows one object too many",
+        how: "real scripts of class once that are ended at their deadline: after their write, before it, and with nothing that can tell",
     },
     available: Available::Now,
     passing: false,

@@ -139,7 +139,7 @@ pub(super) const SC_2: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a real Python script that imports a package the project declares and lacks; a shell script that calls a program that is not there",
+        how: "a real Python script that imports a package the project declares and lacks",
     },
     available: Available::Now,
     passing: false,
@@ -232,7 +232,7 @@ pub(super) const SC_4: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a real script that prints without end; one that counts to its limit; one that burns CPU in silence",
+        how: "a real program that prints without end",
     },
     available: Available::Now,
     passing: false,

@@ -75,7 +75,7 @@ pub(super) const LG_1: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a small real file system in memory that is filled, for the ledger and for real kicad-cli, which says saved and writes nothing",
+        how: "a small real file system in memory that is filled, for the board and for the ledger; real kicad-cli, which says saved and writes nothing",
     },
     available: Available::Now,
     passing: false,
@@ -130,7 +130,7 @@ pub(super) const LG_2: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "bytes of each class are changed in a real ledger file, its tail is cut, the file is emptied and removed",
+        how: "bytes of a real ledger file are changed and its tail is cut; a sound ledger beside it records the ladder, for a damaged one takes no events",
     },
     available: Available::Now,
     passing: false,
@@ -165,7 +165,7 @@ pub(super) const LG_3: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a real ledger file whose version byte is raised, and one with an event of a later schema",
+        how: "a real ledger file with the format number and bytes of a later release",
     },
     available: Available::Now,
     passing: false,
@@ -203,7 +203,7 @@ pub(super) const LG_4: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a real folder mounted read-only, or without the right to write for an ordinary user",
+        how: "a real folder mounted read-only",
     },
     available: Available::Now,
     passing: false,
@@ -245,7 +245,7 @@ pub(super) const LG_5: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a real writer process is ended inside a transaction; a reader opens the file before any writer does",
+        how: "a real writer process is ended in the middle of a step; a reader opens the file before any writer does",
     },
     available: Available::Now,
     passing: false,
