@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::lab::{BOARD, few, ready, script, step, without};
 use crate::proof::{End, Want, holds};
-use crate::{Recipe, real, small};
+use crate::{Recipe, real};
 
 pub const RECIPES: &[Recipe] = &[
     real("ENV-1", &[("found elsewhere", node_found), ("too old everywhere", node_too_old)]),
@@ -20,7 +20,7 @@ pub const RECIPES: &[Recipe] = &[
     real("ENV-6", &[("another form of it", other_form), ("no form of it", no_form)]),
     real("ENV-7", &[("from a copy", plain_copy), ("no copy may be used", no_copy)]),
     real("ENV-8", &[("found elsewhere", git_found), ("too old everywhere", git_too_old)]),
-    small(
+    real(
         "ENV-9",
         &[
             ("installed", installed),
