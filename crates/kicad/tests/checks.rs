@@ -2,7 +2,7 @@
 
 mod support;
 
-use pcbflow_core::check::{CheckOutcome, Gate};
+use pcbflow_core::check::{CheckOutcome, CheckResult, Gate};
 use serde_json::json;
 use support::*;
 
@@ -66,7 +66,7 @@ fn the_pairs_give_their_known_counts() {
         ("phantom-hidden/with-pro", 4, 0),
         ("severity/error", 4, 0),
         ("severity/warning", 0, 4),
-        ("severity/ignore", 0, 0),
+        ("severity/ignore", 0, 1),
         ("dru/good", 4, 0),
         ("dru/absent", 0, 0),
         ("truncated-pro/whole", 0, 0),
@@ -125,4 +125,29 @@ fn an_empty_board_is_empty() {
     let with = [("board", json!("board.kicad_pcb")), ("parity", json!(false))];
     let check = bench.check("kicad/drc", &with);
     assert_eq!((check.gate(), check.outcome), (Gate::Empty, CheckOutcome::Pass));
+}
+
+/// A project that switches its needed checks off is not simply clean.
+#[test]
+fn checks_that_the_project_switches_off_are_named() {
+    for major in [9, 10] {
+        let bench = Bench::new();
+        if !stickhub(&bench, major) {
+            continue;
+        }
+        let path = bench.root().join("StickHub.kicad_pro");
+        let text = text(&path).replace("\"error\"", "\"ignore\"");
+        std::fs::write(&path, text).unwrap();
+        let off = |check: &CheckResult| {
+            let named = check.findings.iter().filter(|f| f.rule == "pcbflow_check_off");
+            named.map(|f| f.id.clone()).collect::<Vec<_>>()
+        };
+        let with = [("board", json!("StickHub.kicad_pcb")), ("kicad", json!(major))];
+        let check = bench.check("kicad/drc", &with);
+        assert_eq!(check.gate(), Gate::Warn);
+        assert!(off(&check).contains(&"drc:pcbflow_check_off:clearance".to_owned()));
+        let with = [("schematic", json!("StickHub.kicad_sch")), ("kicad", json!(major))];
+        let check = bench.check("kicad/erc", &with);
+        assert!(off(&check).contains(&"erc:pcbflow_check_off:pin_not_connected".to_owned()));
+    }
 }

@@ -148,3 +148,25 @@ fn the_first_on_path_is_the_one_used() {
     assert!(observation.stderr.text.contains("impostor"));
     assert_eq!(observation.exit, Some(2));
 }
+
+#[test]
+fn an_electrical_report_without_all_sheets_is_not_believed() {
+    let Some(demo) = demo(9, "complex_hierarchy") else { return };
+    let folder = tempfile::tempdir().unwrap().keep();
+    let body = "echo '{\"coordinate_units\":\"mm\",\"date\":\"'$(date -u +%Y-%m-%dT%H:%M:%S+0000)'\",\"kicad_version\":\"9.0.8\",\"sheets\":[SHEETS],\"source\":\"complex_hierarchy.kicad_sch\"}' > \"$out\"";
+    let sheet = r#"{"path":"/","uuid_path":"/","violations":[]}"#;
+    let with = [("schematic", json!("complex_hierarchy.kicad_sch"))];
+    for (count, clean) in [(1, false), (2, false), (3, true)] {
+        let sheets = vec![sheet; count].join(",");
+        let program = program(&folder, "kicad-cli", &tool(&body.replace("SHEETS", &sheets)));
+        let path = Some(program.parent().map(PathBuf::from).unwrap().into_os_string());
+        let mut bench = Bench::with(Kicad::looking_in(FindEnv { path, known: vec![] }));
+        bench.deadline_ms = 3_000;
+        bench.bring(&demo);
+        if clean {
+            assert_eq!(bench.check("kicad/erc", &with).counts.errors, 0);
+        } else {
+            assert_eq!(bench.codes("kicad/erc", &with), ["kicad.report_unreadable"], "{count}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 pub mod findings;
 pub mod index;
+pub mod off;
 pub mod proof;
 pub mod rules;
 pub mod sheets;

@@ -20,7 +20,7 @@ use crate::file::schematic::Hierarchy;
 use crate::report::index::BoardIndex;
 use crate::report::proof::{self, Lists, Proven};
 use crate::report::sheets::SheetIndex;
-use crate::report::{Entry, findings, rules};
+use crate::report::{Entry, findings, off, rules};
 use crate::sexpr::Document;
 use crate::signals;
 
@@ -329,10 +329,11 @@ fn conclude(
     canary: &Canary,
     proven: &Proven,
 ) -> Result<CheckResult, Stop> {
+    found.extend(off::of_board(&ready.rules.project.severities));
     if let Some(sheets) = &ready.sheets {
         found.extend(second_reader(sheets, board, &found));
-        findings::give_ids(&mut found);
     }
+    findings::give_ids(&mut found);
     let step = &session.context.step;
     let mut result = CheckResult::of_findings(REPORT_CLEAN, found, args::limits(step));
     let at_least = rules::capped(&proven.report);

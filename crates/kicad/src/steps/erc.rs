@@ -11,7 +11,7 @@ use super::{args, drc, rulesets, tool};
 use crate::cli::find::FindEnv;
 use crate::file::header::{FileKind, Header};
 use crate::file::schematic::Hierarchy;
-use crate::report::findings;
+use crate::report::{findings, off};
 use crate::report::proof::{self, Lists};
 use crate::report::sheets::SheetIndex;
 use crate::signals;
@@ -59,9 +59,11 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
         |major| project::not_loaded(&root_sheet, major, FileKind::Schematic),
     )?;
     session.store("erc.json", &proven.bytes);
+    all_sheets(session, &sheets, proven.report.sheets.as_ref().map_or(0, Vec::len))?;
     index.judge_positions(&proven.report);
     let entries = proven.report.sheets.iter().flatten().flat_map(|s| &s.violations);
     let mut found = findings::of_entries("erc", entries, &index);
+    found.extend(off::of_schematic(&rules.project.erc_severities));
     findings::give_ids(&mut found);
     let step = &session.context.step;
     let result = CheckResult::of_findings(REPORT_CLEAN, found, args::limits(step));
@@ -74,6 +76,17 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     session.notes.extend(rules.notes.iter().cloned());
     session.records.extend(rules.record(session.services.blobs.as_ref()));
     Ok(result)
+}
+
+/// The report has an entry for each sheet, clean ones included; fewer of them than our own reading
+/// finds mean that the check has not seen the whole schematic.
+fn all_sheets(session: &Session<'_>, sheets: &Hierarchy, reported: usize) -> Result<(), Stop> {
+    let ours: usize = sheets.sheets.values().map(|sheet| sheet.instances).sum();
+    if reported >= ours {
+        return Ok(());
+    }
+    let text = format!("{reported} sheets are in it, {ours} are in the schematic");
+    Err(session.failed(Signal::new(Source::Report, signals::REPORT_UNREADABLE).text(&text)))
 }
 
 /// The schematic that an argument names, with sound sheets.

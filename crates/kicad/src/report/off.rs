@@ -1,0 +1,81 @@
+//! Checks that the project itself switches off. KiCad then reports nothing, which looks like a
+//! board without faults; so each of those that no board can do without is named.
+
+use std::collections::BTreeMap;
+
+use pcbflow_core::check::{Finding, FindingSeverity};
+
+/// Rule of the findings.
+pub const RULE: &str = "pcbflow_check_off";
+/// Checks of copper, holes and outline that no board can do without.
+const OF_BOARDS: &[&str] = &[
+    "annular_width",
+    "clearance",
+    "copper_edge_clearance",
+    "drill_out_of_range",
+    "hole_clearance",
+    "hole_to_hole",
+    "invalid_outline",
+    "items_not_allowed",
+    "shorting_items",
+    "track_width",
+    "tracks_crossing",
+    "unconnected_items",
+    "zones_intersect",
+];
+/// Checks of pins and wires that no schematic can do without.
+const OF_SCHEMATICS: &[&str] = &[
+    "duplicate_reference",
+    "pin_not_connected",
+    "pin_not_driven",
+    "pin_to_pin",
+    "power_pin_not_driven",
+    "unannotated",
+];
+
+/// One warning for each check of the board that is switched off.
+#[must_use]
+pub fn of_board(severities: &BTreeMap<String, String>) -> Vec<Finding> {
+    named("drc", OF_BOARDS, severities)
+}
+
+/// One warning for each check of the schematic that is switched off.
+#[must_use]
+pub fn of_schematic(severities: &BTreeMap<String, String>) -> Vec<Finding> {
+    named("erc", OF_SCHEMATICS, severities)
+}
+
+fn named(engine: &str, needed: &[&str], severities: &BTreeMap<String, String>) -> Vec<Finding> {
+    let off = |check: &&&str| severities.get(**check).is_some_and(|s| s == "ignore");
+    let one = |check: &&str| Finding {
+        id: format!("{engine}:{RULE}:{check}"),
+        engine: engine.to_owned(),
+        rule: RULE.to_owned(),
+        severity: FindingSeverity::Warning,
+        message: format!("the project switches the check '{check}' off, so it did not run"),
+        items: Vec::new(),
+        excluded: None,
+        apart: false,
+    };
+    needed.iter().filter(off).map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_needed_checks_that_are_off_are_named() {
+        let set = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+        };
+        let board =
+            set(&[("clearance", "ignore"), ("silk_overlap", "ignore"), ("track_width", "warning")]);
+        let ids: Vec<String> = of_board(&board).into_iter().map(|f| f.id).collect();
+        assert_eq!(ids, ["drc:pcbflow_check_off:clearance"]);
+        assert!(of_schematic(&board).is_empty());
+        let sheets = set(&[("pin_to_pin", "ignore"), ("four_way_junction", "ignore")]);
+        let ids: Vec<String> = of_schematic(&sheets).into_iter().map(|f| f.id).collect();
+        assert_eq!(ids, ["erc:pcbflow_check_off:pin_to_pin"]);
+    }
+}
