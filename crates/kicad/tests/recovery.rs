@@ -58,6 +58,27 @@ fn path_with(folder: &Path, major: u32) -> FindEnv {
     FindEnv { path: Some(folder.as_os_str().to_owned()), known: vec![] }
 }
 
+/// A pipe can be opened only when somebody writes into it, so whoever opens it waits for ever.
+#[test]
+fn ki_6_a_pipe_in_place_of_the_project_file_is_not_waited_for() {
+    let Some(mut bench) = stickhub(9, Kicad::new()) else { return };
+    let adopted =
+        pcbflow_kicad::record_ruleset(&bench.root(), Path::new(BOARD), bench.blobs.as_ref());
+    bench.records.extend(adopted);
+    let pro = bench.root().join("StickHub.kicad_pro");
+    std::fs::remove_file(&pro).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&pro).status().unwrap();
+    assert!(made.success());
+    assert_eq!(bench.codes("kicad/drc", &drc()), ["kicad.pro_unreadable"]);
+    let (told, done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let recovery = bench.act("kicad/drc", &drc(), "KI-6", actions::COPY_WITH_RULES);
+        told.send(recovery.outcome).unwrap();
+    });
+    let waited = done.recv_timeout(std::time::Duration::from_secs(20));
+    assert_eq!(waited.unwrap(), RecoveryOutcome::Done);
+}
+
 #[test]
 fn ki_6_the_recorded_rule_set_stands_in_for_a_lost_project_file() {
     for major in [9, 10] {

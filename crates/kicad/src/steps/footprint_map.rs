@@ -36,7 +36,7 @@ impl FootprintMap {
         if size > MAP_BYTES_MAX {
             return Err(fault("it is too large".to_owned()));
         }
-        let bytes = std::fs::read(&path).map_err(|e| fault(e.to_string()))?;
+        let bytes = crate::file::read_bounded(&path).map_err(|e| fault(e.to_string()))?;
         let map = serde_json::from_slice(&bytes).map_err(|e| fault(e.to_string()))?;
         Ok(Some(FootprintMap(map)))
     }

@@ -46,7 +46,7 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     let unlinked: BTreeSet<PathBuf> = destinations.iter().map(|d| project.folder.join(d)).collect();
     let mirror = project.mirror_without(session, sheets.as_ref(), "project", &unlinked)?;
     let name = "pcbflow-run.kicad_jobset";
-    let bytes = std::fs::read(&jobset).unwrap_or_default();
+    let bytes = crate::file::read_bounded(&jobset).unwrap_or_default();
     mirror
         .write(name, &bytes)
         .map_err(|e| session.failed(crate::cli::space::signal_of(&mirror.file(name), &e)))?;
@@ -93,7 +93,7 @@ fn destinations(session: &Session<'_>, jobset: &Path) -> Result<BTreeSet<String>
         let signal = Signal::new(Source::File, signals::BOARD_DAMAGED);
         session.failed(signal.text(&format!("{name}: {why}")))
     };
-    let bytes = match std::fs::read(jobset) {
+    let bytes = match crate::file::read_bounded(jobset) {
         Ok(bytes) if bytes.len() <= JOBSET_BYTES_MAX => bytes,
         Ok(_) => return Err(damaged("it is too large")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

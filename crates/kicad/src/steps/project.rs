@@ -79,7 +79,8 @@ impl Project {
     /// The rule set as it is now; `None` when the project file is not sound.
     #[must_use]
     pub fn rule_set(&self) -> Option<RuleSetBlob> {
-        let project = std::fs::read(self.beside("kicad_pro")).ok()?;
+        // A pipe or a folder in its place must not be waited for.
+        let project = crate::file::read_bounded(&self.beside("kicad_pro")).ok()?;
         RuleSetBlob::of(&project, self.custom_rules().ok()?.as_deref())
     }
 
