@@ -10,7 +10,7 @@ use std::time::Duration;
 use pcbflow_tests::{Ran, Running, TestEnvironment, tools};
 use serde_json::json;
 
-use crate::lab::{BOARD, answer, ready, script, step, waits};
+use crate::lab::{BOARD, answer, history, ready, script, step, waits};
 use crate::proof::{End, Want, holds};
 use crate::{Recipe, real, small};
 
@@ -73,7 +73,7 @@ fn cured_at(test: &TestEnvironment, class: &'static str, at: &'static str, rung:
 /// A workspace whose phase ends with an upload, and the address that it goes to.
 fn pushes(url: &str) -> TestEnvironment {
     let test = ready(&[step("checkpoint/push", "up", &json!({}), &[])]);
-    let _ = test.git(&["remote", "add", "origin", url]);
+    history(&test, &["remote", "add", "origin", url]);
     test
 }
 
@@ -101,7 +101,9 @@ fn sign_in() {
             let text = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\
                         Content-Length: 0\r\nConnection: close\r\n\r\n";
             // The other side may have gone.
-            if asked > 0 && stream.write_all(text.as_bytes()).is_err() {}
+            if asked > 0 {
+                stream.write_all(text.as_bytes()).ok();
+            }
         }
     });
     let test = pushes(&format!("http://127.0.0.1:{port}/x.git"));
@@ -111,14 +113,14 @@ fn sign_in() {
     holds(&test, BOARD, &want("GIT-1", "up", End::Asked));
     // Signed in: here, by another address that wants none.
     let bare = bare(&test);
-    let _ = test.git(&["remote", "set-url", "origin", &bare.display().to_string()]);
+    history(&test, &["remote", "set-url", "origin", &bare.display().to_string()]);
     answer(&test, &stopped, BOARD, "push").exits(0);
     assert_eq!(remote_head(&test), test.git(&["rev-parse", "HEAD~1"]).trim());
 }
 
 fn bare(test: &TestEnvironment) -> PathBuf {
     let place = test.path("remote.git");
-    let _ = test.git(&["init", "-q", "--bare", "-b", "main", &place.display().to_string()]);
+    history(test, &["init", "-q", "--bare", "-b", "main", &place.display().to_string()]);
     place
 }
 
@@ -215,14 +217,14 @@ fn moved_on(name: &str) -> (TestEnvironment, Ran) {
     bare(&test);
     let stopped = test.pcbflow(&["run", BOARD, "--json"]);
     stopped.exits(4);
-    let _ = test.git(&["commit", "-q", "-a", "-m", "where the work stands"]);
-    let _ = test.git(&["push", "-q", "-u", "origin", "main"]);
+    history(&test, &["commit", "-q", "-a", "-m", "where the work stands"]);
+    history(&test, &["push", "-q", "-u", "origin", "main"]);
     let clone = test.path("clone").display().to_string();
-    let _ = test.git(&["clone", "-q", "../remote.git", &clone]);
+    history(&test, &["clone", "-q", "../remote.git", &clone]);
     fs::write(test.path("clone").join(name), "theirs\n").expect("a file");
-    let _ = test.git(&["-C", &clone, "add", "-A"]);
-    let _ = test.git(&["-C", &clone, "commit", "-q", "-m", "theirs"]);
-    let _ = test.git(&["-C", &clone, "push", "-q"]);
+    history(&test, &["-C", &clone, "add", "-A"]);
+    history(&test, &["-C", &clone, "commit", "-q", "-m", "theirs"]);
+    history(&test, &["-C", &clone, "push", "-q"]);
     (test, stopped)
 }
 
@@ -235,8 +237,8 @@ fn they_went_on() {
 fn both_changed() {
     let (test, stopped) = moved_on("notes.txt");
     fs::write(test.ws().join("mine.txt"), "mine\n").expect("a file");
-    let _ = test.git(&["add", "mine.txt"]);
-    let _ = test.git(&["commit", "-q", "-m", "mine"]);
+    history(&test, &["add", "mine.txt"]);
+    history(&test, &["commit", "-q", "-m", "mine"]);
     answer(&test, &stopped, BOARD, "yes").exits(0);
     holds(&test, BOARD, &want("GIT-4", "up", End::Cured("merge-text-in-scratch")));
     assert_eq!(
@@ -250,17 +252,17 @@ fn both_changed() {
 fn under_way() {
     let test = commits();
     fs::write(test.ws().join("note.txt"), "one\n").expect("a file");
-    let _ = test.git(&["add", "note.txt"]);
-    let _ = test.git(&["commit", "-q", "-m", "one"]);
-    let _ = test.git(&["checkout", "-q", "-b", "side", "HEAD~1"]);
+    history(&test, &["add", "note.txt"]);
+    history(&test, &["commit", "-q", "-m", "one"]);
+    history(&test, &["checkout", "-q", "-b", "side", "HEAD~1"]);
     fs::write(test.ws().join("note.txt"), "two\n").expect("a file");
-    let _ = test.git(&["add", "note.txt"]);
-    let _ = test.git(&["commit", "-q", "-m", "two"]);
+    history(&test, &["add", "note.txt"]);
+    history(&test, &["commit", "-q", "-m", "two"]);
     let mut merge = test.program("git");
     merge.args(["merge", "main"]);
     assert_ne!(Running::start(merge).wait().exit, Some(0), "a conflict");
     let stopped = asked_at(&test, "GIT-4", COMMIT);
-    let _ = test.git(&["merge", "--abort"]);
+    history(&test, &["merge", "--abort"]);
     answer(&test, &stopped, BOARD, "retry").exits(0);
 }
 
@@ -334,8 +336,8 @@ fn damaged() {
 fn from_remote() {
     let test = commits();
     bare(&test);
-    let _ = test.git(&["remote", "add", "origin", "../remote.git"]);
-    let _ = test.git(&["push", "-q", "-u", "origin", "main"]);
+    history(&test, &["remote", "add", "origin", "../remote.git"]);
+    history(&test, &["push", "-q", "-u", "origin", "main"]);
     damage(&test);
     cured_at(&test, "GIT-7", COMMIT, "fetch-into-copy");
 }

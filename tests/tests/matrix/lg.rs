@@ -217,7 +217,7 @@ fn killed_writer() {
         std::thread::sleep(Duration::from_millis(5));
     }
     running.kill();
-    let _ = running.wait();
+    assert_eq!(running.wait().signal, Some(9));
     fs::write(&go, "").expect("a file");
     look(&test, "ledger", Some(&state));
     holds(&test, BOARD, &want("LG-5", "look", End::Cured("open-for-writing-once")));

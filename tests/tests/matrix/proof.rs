@@ -133,9 +133,8 @@ impl<'a> Proof<'a> {
                     taken = Some(rung.clone());
                 }
                 Decision::Attempt { rung: Some(rung), .. } => {
-                    if taken.take().as_ref() != Some(rung) {
-                        used.push(rung.clone());
-                    }
+                    let same = taken.take().as_ref() == Some(rung);
+                    used.extend((!same).then(|| rung.clone()));
                 }
                 Decision::Ask { kind, .. } if kind != "go_ahead" => used.push("ask".to_owned()),
                 Decision::LeaveUnverified => {
@@ -158,7 +157,7 @@ impl<'a> Proof<'a> {
         // Actions that come with a later release are no rungs yet.
         let later = self.row.available != Available::Now;
         let rungs =
-            self.row.ladder.iter().filter(|r| !left(r.id) && !(later && r.kind == RungKind::Act));
+            self.row.ladder.iter().filter(|r| !(left(r.id) || later && r.kind == RungKind::Act));
         rungs.flat_map(|r| std::iter::repeat_n(r.id.to_owned(), r.times())).collect()
     }
 
