@@ -218,7 +218,9 @@ impl<'a> Sides<'a> {
             extra: BTreeSet::new(),
             torn: BTreeSet::new(),
         };
-        for pin in self.netlist.keys().filter(|pin| !self.board.contains_key(*pin)) {
+        // A pin without a number has no pad to be found: mounting holes are drawn like that.
+        let numbered = self.netlist.keys().filter(|pin| !pin.number.is_empty());
+        for pin in numbered.filter(|pin| !self.board.contains_key(*pin)) {
             let part = found.entry(&pin.reference).or_insert_with(|| fresh(&pin.reference));
             part.missing.insert(pin.number.clone());
         }
@@ -276,7 +278,9 @@ impl<'a> Sides<'a> {
             let board = home.map(str::to_owned);
             if !lost.is_empty() || !gained.is_empty() {
                 out.rewired.push(Rewired { netlist: (*name).to_owned(), board, lost, gained });
-            } else if let Some(board) = board.filter(|board| board != name && pins.len() > 1) {
+            } else if let Some(board) =
+                board.filter(|board| pins.len() > 1 && unescaped(board) != unescaped(name))
+            {
                 out.renamed.push(Renamed { netlist: (*name).to_owned(), board });
             }
         }
@@ -292,6 +296,28 @@ impl<'a> Sides<'a> {
         votes.into_iter().find(|(_, count)| *count == most).map(|(net, _)| net)
     }
 }
+
+/// A net's name without KiCad's escapes: the board file has `{slash}` where the netlist may have
+/// `/`, and both are one name.
+fn unescaped(name: &str) -> String {
+    ESCAPES.iter().fold(name.to_owned(), |name, (escape, plain)| name.replace(escape, plain))
+}
+
+/// KiCad's escapes in names, the one for the bracket itself last.
+const ESCAPES: [(&str, &str); 12] = [
+    ("{slash}", "/"),
+    ("{backslash}", "\\"),
+    ("{space}", " "),
+    ("{colon}", ":"),
+    ("{comma}", ","),
+    ("{bar}", "|"),
+    ("{dollar}", "$"),
+    ("{lt}", "<"),
+    ("{gt}", ">"),
+    ("{quote}", "'"),
+    ("{dblquote}", "\""),
+    ("{brace}", "{"),
+];
 
 #[cfg(test)]
 #[path = "compare_tests.rs"]

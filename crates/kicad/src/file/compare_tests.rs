@@ -69,6 +69,21 @@ fn equal_boards_are_equal() {
 }
 
 #[test]
+fn an_escaped_name_is_the_same_name() {
+    let list = netlist(&["R1", "R2"], &[("/A/B", "R1.1 R2.1"), ("{brace}x}", "R1.2 R2.2")]);
+    let c = Comparison::new(&list, &board("R1: 1=/A{slash}B 2={x}; R2: 1=/A{slash}B 2={x}"));
+    assert!(c.is_equal() && c.renamed.is_empty(), "{c:?}");
+}
+
+#[test]
+fn a_pin_without_a_number_has_no_pad_to_miss() {
+    let list =
+        netlist(&["R1", "R2", "H1"], &[("A", "R1.1 R2.1"), ("unconnected-(H1-1-Pad)", "H1.")]);
+    let c = Comparison::new(&list, &board("R1: 1=A; R2: 1=A; H1: ="));
+    assert!(c.pads.is_empty() && c.is_equal(), "{c:?}");
+}
+
+#[test]
 fn other_names_are_no_other_wires() {
     let c = compare("R1: 1=X 2=B; R2: 1=X 2=C; R3: 1=B 2=C 3=N3");
     assert!(c.is_equal());
