@@ -119,6 +119,11 @@ pub enum LedgerError {
 pub trait Ledger: Send + Sync {
     /// Id of the ledger.
     fn id(&self) -> LedgerId;
+    /// Whether the block of disk space kept for the last events had to be given up, so that no
+    /// step may start (LG-1).
+    fn space_is_short(&self) -> bool {
+        false
+    }
     /// Appends all of `events` or none. When it returns, they are durable.
     ///
     /// # Errors

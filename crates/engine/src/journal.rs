@@ -122,6 +122,12 @@ impl Journal {
     /// What the ledger says; nothing is lost then but what may be repeated.
     pub async fn put(&mut self, events: Vec<NewEvent>, sync: bool) -> Result<(), EngineError> {
         let must = sync || events.iter().any(|e| e.fact.syncs());
+        let starts = events.iter().any(|e| matches!(e.fact, Fact::AttemptStarted { .. }));
+        if starts && self.ledger.space_is_short() {
+            // What is left of the disk is for the record of what was done, not for more work.
+            self.sync().await?;
+            return Err(LedgerError::DiskFull { doing: "starting a step" }.into());
+        }
         for event in events {
             self.apply_waiting(&event);
             self.waiting.push(event);

@@ -208,6 +208,10 @@ impl Ledger for RedbLedger {
         self.id.clone()
     }
 
+    fn space_is_short(&self) -> bool {
+        RedbLedger::space_is_short(self)
+    }
+
     fn append(
         &self,
         stream: &StreamId,
