@@ -29,8 +29,15 @@ pub const STATE_HOME_VAR: &str = "PCBFLOW_STATE_HOME";
 /// All subsystems of this program. A new one is a line here.
 #[must_use]
 pub fn subsystems() -> Vec<Arc<dyn Subsystem>> {
+    subsystems_with(&BTreeMap::new())
+}
+
+/// The same with the files of tools that a person configured.
+fn subsystems_with(tools: &BTreeMap<String, PathBuf>) -> Vec<Arc<dyn Subsystem>> {
+    let process = pcbflow_process::ProcessSubsystem::new();
+    let process = tools.iter().fold(process, |process, (name, file)| process.tool(name, file));
     vec![
-        Arc::new(pcbflow_process::ProcessSubsystem::new()),
+        Arc::new(process),
         Arc::new(checkpoint()),
         Arc::new(pcbflow_kicad::Kicad::new()),
         Arc::new(crate::storage::StorageSubsystem),
@@ -101,7 +108,7 @@ impl Site {
     /// Settings that can't be read.
     pub fn at(workspace: Workspace) -> Result<Site, CommandError> {
         let settings = settings::load(&workspace.root)?;
-        let subsystems = subsystems();
+        let subsystems = subsystems_with(&settings.tools);
         let mut longer = BTreeMap::new();
         for s in &subsystems {
             for o in s.overrides() {

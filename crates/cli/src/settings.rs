@@ -1,7 +1,7 @@
 //! `pcbflow.toml` and `knowledge/rules.toml`: what a person may set, and where each value is from.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pcbflow_core::catalogue::UserRule;
 use pcbflow_core::ids::ClassId;
@@ -38,6 +38,8 @@ pub struct Settings {
     pub rules: Vec<UserRule>,
     /// Steps or boards at once.
     pub jobs: Option<u16>,
+    /// Files of tools, by their plain names.
+    pub tools: BTreeMap<String, PathBuf>,
     /// Each value with its origin.
     pub values: Vec<Setting>,
     /// Unknown keys and the like.
@@ -124,8 +126,9 @@ fn load_settings(path: &Path, text: &str, settings: &mut Settings) -> Result<(),
                 }
             }
             ("run", toml::Value::Table(run)) => run_settings(path, run, &origin, settings)?,
+            ("tools", toml::Value::Table(tools)) => tool_settings(path, tools, &origin, settings)?,
             (key, _) => {
-                let near = nearest(key, ["retry", "run"].into_iter())
+                let near = nearest(key, ["retry", "run", "tools"].into_iter())
                     .map_or_else(String::new, |n| format!(", did you mean '{n}'?"));
                 settings.warnings.push(format!("{origin}: unknown key '{key}'{near}"));
             }
@@ -155,6 +158,28 @@ fn run_settings(
         } else {
             settings.warnings.push(format!("{origin}: unknown key 'run.{key}'"));
         }
+    }
+    Ok(())
+}
+
+/// `[tools]`: where a tool is that no search path holds.
+fn tool_settings(
+    path: &Path,
+    tools: &toml::Table,
+    origin: &str,
+    settings: &mut Settings,
+) -> Result<(), CommandError> {
+    for (name, value) in tools {
+        let file = value.as_str().map(PathBuf::from).filter(|f| f.is_absolute());
+        let file = file.ok_or_else(|| {
+            config(format!("{}: tools.{name} must be the whole path of a file", path.display()))
+        })?;
+        settings.values.push(Setting {
+            key: format!("tools.{name}"),
+            value: file.display().to_string(),
+            origin: origin.to_owned(),
+        });
+        settings.tools.insert(name.clone(), file);
     }
     Ok(())
 }
@@ -267,7 +292,6 @@ pub fn duration_ms(text: &str) -> Result<u64, CommandError> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
 
     use super::*;
 
@@ -289,6 +313,9 @@ mod tests {
         ] {
             assert!(load_settings(&p, bad, &mut Settings::default()).is_err(), "{bad}");
         }
+        load_settings(&p, "[tools]\nnode = '/opt/node/bin/node'\n", &mut s).unwrap();
+        assert_eq!(s.tools["node"], Path::new("/opt/node/bin/node"));
+        assert!(load_settings(&p, "[tools]\nnode = 'bin/node'\n", &mut s).is_err());
         load_settings(&p, "retri = 1\n", &mut s).unwrap();
         assert!(s.warnings[1].contains("did you mean 'retry'"));
     }

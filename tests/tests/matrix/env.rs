@@ -14,7 +14,7 @@ use crate::{Recipe, real};
 pub const RECIPES: &[Recipe] = &[
     real("ENV-1", &[("found elsewhere", node_found), ("too old everywhere", node_too_old)]),
     real("ENV-2", &[("found elsewhere", python_found), ("too old everywhere", python_too_old)]),
-    real("ENV-3", &[("nowhere", chrome_nowhere)]),
+    real("ENV-3", &[("at its configured place", chrome_configured), ("nowhere", chrome_nowhere)]),
     real("ENV-4", &[("found elsewhere", kicad_found), ("nowhere", kicad_nowhere)]),
     real("ENV-5", &[("nowhere", assistant_nowhere)]),
     real("ENV-6", &[("another form of it", other_form), ("no form of it", no_form)]),
@@ -94,6 +94,18 @@ fn python_found() {
 fn python_too_old() {
     let test = needs(&json!({"python": ">=99"}), &["python3", "--version"], &["git", "python3"]);
     asked(&test, "ENV-2");
+}
+
+/// Small program: a browser that answers its version and starts, for this machine has no real one.
+fn chrome_configured() {
+    let test = needs(&json!({"tools": ["chrome"]}), &["true"], &["git"]);
+    if anywhere(&["/usr/bin/google-chrome", "/usr/bin/chromium", "/snap/bin/chromium"]) {
+        pcbflow_tests::note("a real browser is in a usual place, too");
+    }
+    let browser = script(&test.path("opt/chromium"), "#!/bin/sh\necho 'Chromium 131.0.1'\n");
+    let settings = format!("[tools]\nchrome = {:?}\n", browser.display().to_string());
+    fs::write(test.ws().join("pcbflow.toml"), settings).expect("settings");
+    cured(&test, "ENV-3", "use-configured-path");
 }
 
 fn chrome_nowhere() {

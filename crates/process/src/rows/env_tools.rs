@@ -116,7 +116,7 @@ pub(super) const ENV_3: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a PATH and known places without any browser",
+        how: "a PATH and known places without any browser; for the cure a small program at the configured place",
     },
     available: Available::Now,
     passing: false,
