@@ -70,6 +70,8 @@ const CALLS: &[(&[&str], i32)] = &[
     (&["run", "nobody"], 11),
     (&["run", "door", "--wait", "soon"], 2),
     (&["check", "nobody"], 11),
+    (&["check", "door", "--kind", "drcx"], 2),
+    (&["check", "door", "--kind", "export"], 2),
     (&["resume", "nobody"], 11),
     (&["nonsense"], 2),
     (&["status", "--nonsense"], 2),
@@ -272,4 +274,19 @@ fn a_person_s_rules_and_settings_are_seen() {
     );
     std::fs::write(env.workspace.join("pcbflow.toml"), "[retry.EDA-5]\nattempts = 99\n").unwrap();
     assert_eq!(env.run(&["config", "show"]).code, 78);
+}
+
+/// `--kind drc,ecr` must not check the board's design rules and then call everything checked.
+#[test]
+fn a_kind_that_checks_nothing_is_no_pass() {
+    let env = TestEnvironment::new();
+    let step = "{ id: looks, uses: process/check, with: { argv: [\"true\"] } }";
+    env.board("lamp", &format!("board: lamp\nphases:\n  - id: 05-a\n    steps:\n      - {step}\n"));
+    assert_eq!(env.run(&["check", "lamp", "--kind", "check"]).code, 0);
+    let typo = env.run(&["check", "lamp", "--kind", "check,ecr"]);
+    assert_eq!(typo.code, 2, "{typo:?}");
+    assert!(typo.err.contains("'ecr'"), "{typo:?}");
+    let none = env.run(&["check", "lamp", "--kind", "check,erc"]);
+    assert_eq!(none.code, 5, "{none:?}");
+    assert!(none.err.contains("no step of kind 'erc'"), "{none:?}");
 }
