@@ -155,16 +155,23 @@ fn run_words(end: RunEnd) -> Words {
         ),
         RunEnd::Findings { findings } => words(
             "The checks of {board} found faults.",
-            "{count:finding is|findings are} at or above the limits of this board.",
+            "{count:finding is|findings are} listed, more than the limits of this board allow.",
             "No. The board does not pass yet. Your work is saved.",
-            "Fix the findings shown on the board, then say 'retry'.",
+            "Fix the findings shown on the board, then run it again.",
             findings,
+        ),
+        RunEnd::Unverified { checks: 0 } => words(
+            "I could not check {board}.",
+            "There was no step to run, so nothing is known.",
+            "Not yet. The board is not proven. Your work is saved.",
+            "Add steps to this board, then run it again.",
+            0,
         ),
         RunEnd::Unverified { checks } => words(
             "I could not check all of {board}.",
             "{count:check|checks} could not run, so nothing is known there.",
             "Not yet. The board is not proven. Your work is saved.",
-            "Read why each check did not run, then say 'retry'.",
+            "Read why each check did not run, then run it again.",
             checks,
         ),
         RunEnd::NeedsPerson { asks } => words(
@@ -258,7 +265,7 @@ impl CheckSummary {
                 if errors == 0 {
                     lists::NOTHING
                 } else {
-                    "Fix the findings shown on the board, then say 'retry'."
+                    "Fix the findings shown on the board, then run it again."
                 },
             ),
             CheckEnd::CouldNotRun => (

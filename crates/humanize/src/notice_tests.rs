@@ -12,11 +12,12 @@ fn step(name: &str) -> StepName {
     StepName::new(name).unwrap()
 }
 
-const RUNS: [RunEnd; 8] = [
+const RUNS: [RunEnd; 9] = [
     RunEnd::Pass,
     RunEnd::Conditional { findings: 404 },
     RunEnd::Findings { findings: 1 },
     RunEnd::Unverified { checks: 2 },
+    RunEnd::Unverified { checks: 0 },
     RunEnd::NeedsPerson { asks: 1 },
     RunEnd::NothingToDo,
     RunEnd::TryLater,

@@ -402,12 +402,15 @@ impl Teller<'_, '_> {
         let texts = &self.story.row.texts;
         let needs_person =
             matches!(self.story.outcome, Outcome::Escalated | Outcome::Waiting | Outcome::TryLater);
-        let asks = !texts.ask.is_empty();
+        let variant = self.story.variant.as_deref();
+        let variant = variant.and_then(|v| variants::find(self.story.row.id, v));
+        let action = variant.and_then(|v| v.ask).unwrap_or(texts.ask);
+        let asks = !action.is_empty();
         let general =
             if self.slots.get("step").is_some() { "Check the step {step}" } else { "Check {tool}" };
         match self.story.outcome {
             Outcome::Recovered | Outcome::FixedByPerson => Text::fixed(lists::NOTHING),
-            _ if asks => self.going_on(self.fill(Part::Ask, texts.ask, general, gaps)),
+            _ if asks => self.going_on(self.fill(Part::Ask, action, general, gaps)),
             Outcome::TryLater => Text::fixed("Run this board again in ten minutes."),
             _ if needs_person => {
                 let ask = fill(general, &self.general_slots())

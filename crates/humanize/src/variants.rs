@@ -13,6 +13,8 @@ pub struct Variant {
     pub why: Option<&'static str>,
     /// Said when healed.
     pub healed: &'static str,
+    /// What the person is asked to do; the row's when `None`.
+    pub ask: Option<&'static str>,
 }
 
 /// All of them.
@@ -23,6 +25,7 @@ pub const VARIANTS: &[Variant] = &[
         what: "The design-rule check looked clean but had not used this board's rules.",
         why: Some("KiCad ran with weak rules of its own."),
         healed: "The check ran again with this board's rules.",
+        ask: None,
     },
     Variant {
         class: "KI-6",
@@ -30,13 +33,79 @@ pub const VARIANTS: &[Variant] = &[
         what: "The design-rule check reported faults that are not real.",
         why: Some("KiCad ran without this board's own rules."),
         healed: "The check ran again with this board's rules.",
+        ask: None,
+    },
+    Variant {
+        class: "KI-6",
+        name: "sheet_missing",
+        what: "A sheet of the schematic is missing.",
+        why: Some("The schematic names {items}, but the file is not there."),
+        healed: "Each sheet is there again.",
+        ask: Some("Put the file of sheet {items} back"),
+    },
+    Variant {
+        class: "KI-6",
+        name: "project_missing",
+        what: "The project file of this board is missing.",
+        why: Some("Without it KiCad does not know this board's own rules."),
+        healed: "The check used the rules that I had recorded.",
+        ask: Some("Put the project file back"),
+    },
+    Variant {
+        class: "KI-6",
+        name: "project_unfit",
+        what: "The project file of this board can't be used.",
+        why: Some("KiCad finds no rules in it."),
+        healed: "The check used the rules that I had recorded.",
+        ask: Some("Put a good project file back"),
+    },
+    Variant {
+        class: "KI-6",
+        name: "rules_loosened",
+        what: "Some rules of this board are less strict than before.",
+        why: Some("The project file or the rules file was changed."),
+        healed: "The check used the stricter rules that I had recorded.",
+        ask: None,
+    },
+    Variant {
+        class: "KI-6",
+        name: "rules_file_broken",
+        what: "The rules file of this board is broken.",
+        why: Some("KiCad would use none of the rules in it."),
+        healed: "The check used the rules that I had recorded.",
+        ask: Some("Correct the rules file of this board"),
+    },
+    Variant {
+        class: "KI-7",
+        name: "file_damaged",
+        what: "A design file of this board is damaged.",
+        why: Some("KiCad can't read what is in it."),
+        healed: "The file can be read again.",
+        ask: Some("Put a good copy of the design file back"),
+    },
+    Variant {
+        class: "SC-1",
+        name: "file_missing",
+        what: "A design file of this board is missing.",
+        why: Some("The step {step} needs it, and it is not in its place."),
+        healed: "The file is there again.",
+        ask: Some("Put the design file back in its place"),
+    },
+    Variant {
+        class: "GIT-2",
+        name: "no_identity",
+        what: "I can't save the results in the project's history.",
+        why: Some("Git does not know your name and address."),
+        healed: "The results are in the history now.",
+        ask: Some("Tell git your name and address"),
     },
     Variant {
         class: "KI-2",
         name: "not_on_board",
         what: "The board is missing {count:footprint|footprints} that the schematic has.",
-        why: Some("They are in the schematic and not on the board."),
+        why: Some("A part was deleted, or the board was not updated from the schematic."),
         healed: "Each part has its footprint again.",
+        ask: Some("Put {parts} back on the board"),
     },
 ];
 
