@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pcbflow_core::evidence::{Signal, Source};
 
 use super::args;
-use super::stop::{Session, Stop};
+use super::stop::{self, Session, Stop};
 use crate::cli::mirror::{LEVELS_UP_MAX, Mirror};
 use crate::file::header::{FileKind, Header};
 use crate::file::project::ProjectState;
@@ -191,11 +191,15 @@ pub fn sheets_sound(session: &Session<'_>, sheets: &Hierarchy, root: &Path) -> R
         args::confined(root, file)?;
     }
     let mut evidence = session.evidence();
+    let mut missing = BTreeSet::new();
     for problem in &sheets.problems {
         let of = |code| Signal::new(Source::File, code).text(&problem.file);
         evidence.push(match (&problem.fault, &problem.parent) {
             (SheetFault::Missing, None) => of(signals::INPUT_MISSING),
-            (SheetFault::Missing, Some(_)) => of(signals::SHEET_MISSING),
+            (SheetFault::Missing, Some(_)) => {
+                missing.insert(sheet_name(&problem.file));
+                of(signals::SHEET_MISSING)
+            }
             (SheetFault::Legacy, _) => of(signals::FORMAT_TOO_OLD),
             (
                 SheetFault::Unreadable { .. } | SheetFault::Broken(_) | SheetFault::NotASchematic,
@@ -206,7 +210,20 @@ pub fn sheets_sound(session: &Session<'_>, sheets: &Hierarchy, root: &Path) -> R
             }
         });
     }
-    if evidence.signals.is_empty() { Ok(()) } else { Err(Stop::Failed(evidence)) }
+    let Some(first) = evidence.signals.first() else { return Ok(()) };
+    if let Some(variant) = stop::variant(first) {
+        evidence.slots.insert("variant".to_owned(), variant.to_owned());
+    }
+    if !missing.is_empty() {
+        let names: Vec<String> = missing.into_iter().collect();
+        evidence.slots.insert("items".to_owned(), names.join(", "));
+    }
+    Err(Stop::Failed(evidence))
+}
+
+/// A sheet as a person calls it: its file's name without folder and ending.
+fn sheet_name(file: &str) -> String {
+    Path::new(file).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
 }
 
 /// The date in a header as a signal that it is too new for every tool.

@@ -11,6 +11,7 @@ use pcbflow_core::ports::{Captured, Observation, Services, SpawnEnded, StepConte
 use crate::cli::call::{self, Called, Caller};
 use crate::cli::find::Tool;
 use crate::cli::settings::Libraries;
+use crate::signals;
 
 /// Name of the checks that hold a report against limits.
 pub const REPORT_CLEAN: &str = "report_clean";
@@ -56,6 +57,23 @@ pub struct Session<'a> {
     pub notes: Vec<String>,
 }
 
+/// The text variant that tells a person what was seen, where the class's own text is too general.
+pub(super) fn variant(signal: &Signal) -> Option<&'static str> {
+    match signal.code.as_str() {
+        signals::PRO_MISSING => Some("project_missing"),
+        signals::PRO_EMPTY
+        | signals::PRO_UNREADABLE
+        | signals::PRO_LINK_TEXT
+        | signals::PRO_WITHOUT_RULES => Some("project_unfit"),
+        signals::RULESET_CHANGED => Some("rules_loosened"),
+        signals::RULES_FILE_BROKEN => Some("rules_file_broken"),
+        signals::SHEET_MISSING => Some("sheet_missing"),
+        signals::BOARD_DAMAGED => Some("file_damaged"),
+        signals::INPUT_MISSING => Some("file_missing"),
+        _ => None,
+    }
+}
+
 impl<'a> Session<'a> {
     /// An attempt that has done nothing yet.
     #[must_use]
@@ -88,6 +106,9 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn failed(&self, signal: Signal) -> Stop {
         let mut evidence = self.evidence();
+        if let Some(variant) = variant(&signal) {
+            evidence.slots.insert("variant".to_owned(), variant.to_owned());
+        }
         evidence.push(signal);
         Stop::Failed(evidence)
     }

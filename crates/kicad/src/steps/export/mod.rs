@@ -25,6 +25,7 @@ use crate::cli::join::{Job as Task, side_by_side};
 use crate::cli::mirror::Mirror;
 use crate::file::board::Board;
 use crate::file::header::{FileKind, Header};
+use crate::file::project::ProjectState;
 use crate::file::schematic::Hierarchy;
 use crate::report::sheets::SheetIndex;
 use crate::signals;
@@ -189,9 +190,14 @@ fn prove(
 /// Findings that do not depend on one file.
 fn general_findings(project: &Project, board: &Board, whats: &[What]) -> Vec<Finding> {
     let mut found = Vec::new();
-    if !project.state().is_ok() {
-        let message = "the project file is not sound, so its settings were not used";
-        found.push(content::warning("project_file", message.to_owned(), None));
+    let state = project.state();
+    if !state.is_ok() {
+        let name = project.name("kicad_pro");
+        let how = if state == ProjectState::Missing { "is missing" } else { "can't be used" };
+        let message = format!(
+            "{name} {how}, so its settings are not in these files; put it back and run again"
+        );
+        found.push(content::warning("project_file", message, None));
     }
     if !whats.contains(&What::Gerbers) {
         return found;
