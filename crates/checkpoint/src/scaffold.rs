@@ -28,6 +28,12 @@ pub enum ScaffoldError {
         /// The file.
         path: PathBuf,
     },
+    /// A folder; the project file in it is meant.
+    #[error("{path} is a folder; name the .kicad_pro file in it")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// There is no such file.
     #[error("there is no file {path}")]
     Missing {
@@ -78,6 +84,9 @@ pub struct Found {
 /// No such file, not a project, or nothing beside it.
 pub fn look(project: &Path) -> Result<Found, ScaffoldError> {
     let path = || project.to_owned();
+    if project.is_dir() {
+        return Err(ScaffoldError::Folder { path: path() });
+    }
     if !project.is_file() {
         return Err(ScaffoldError::Missing { path: path() });
     }
@@ -416,7 +425,8 @@ mod tests {
         let doc = manifest::parse(&board_dir.join("project.yaml"), text.into_bytes()).unwrap();
         let root = paths::resolve_root(&board_dir, doc.manifest.root.as_deref()).unwrap();
         assert_eq!(root, std::fs::canonicalize(&hw).unwrap());
-        assert!(matches!(look(&hw), Err(ScaffoldError::Missing { .. })));
+        assert!(matches!(look(&hw), Err(ScaffoldError::Folder { .. })));
+        assert!(matches!(look(&hw.join("gone")), Err(ScaffoldError::Missing { .. })));
         assert!(matches!(
             look(&hw.join("Tür: 1.kicad_pcb")),
             Err(ScaffoldError::NotAProject { .. })

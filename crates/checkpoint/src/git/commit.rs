@@ -285,6 +285,9 @@ impl Work<'_> {
             if signal.code == signals::UNMERGED {
                 evidence.slots.insert("items".to_owned(), signal.text.clone());
             }
+            if signal.code == signals::IDENTITY_MISSING {
+                evidence.slots.insert("variant".to_owned(), "no_identity".to_owned());
+            }
             evidence.push(signal);
         }
         Err(failed(evidence))

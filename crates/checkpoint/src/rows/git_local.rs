@@ -48,7 +48,7 @@ pub(super) const GIT_2: Row = Row {
         what: "I can't save the results in the project's history.",
         why: Some("There is no history here, no name for you, or the folder is not yours."),
         healed: "The results are in the history now.",
-        ask: "Run the commands shown",
+        ask: "Check this project in git",
         resume: Resume::Retry,
         ask_kind: "run_commands",
         tool: "the history",
