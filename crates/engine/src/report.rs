@@ -1,6 +1,6 @@
 //! How a run came out: its verdict, and the report of every step.
 
-use pcbflow_core::check::{Finding, Gate, PhaseVerdict};
+use pcbflow_core::check::{Counts, Finding, Gate, PhaseVerdict};
 use pcbflow_core::event::StopCause;
 use pcbflow_core::exit::{Exit, Verdict};
 use pcbflow_core::ids::{PhaseId, RunId, StepKey};
@@ -144,9 +144,14 @@ impl Run<'_> {
             let keys = plan::keys(phase).into_iter().chain(commit.iter().flat_map(plan::keys));
             for key in keys {
                 let step = self.state().steps.get(&key).cloned().unwrap_or_default();
+                // What an earlier check counted says nothing about a step that could not be checked
+                // now or has not had its turn.
+                let decided = step.gate().is_some_and(|g| g != Gate::Blocked);
+                let holds = nothing || decided;
                 let findings = match self.dispatcher.findings.get(&key) {
                     Some(now) => now.clone(),
-                    None => self.recorded(&step),
+                    None if holds => self.recorded(&step),
+                    None => Vec::new(),
                 };
                 let skipped = nothing
                     || step
@@ -163,7 +168,7 @@ impl Run<'_> {
                     gate: if nothing { step.pass.as_ref().map(|p| p.gate) } else { step.gate() },
                     skipped,
                     recovered,
-                    counts: step.last_counts,
+                    counts: if holds { step.last_counts } else { Counts::default() },
                     findings,
                     reason: self.dispatcher.reasons.get(&key).cloned().unwrap_or_default(),
                     key,
