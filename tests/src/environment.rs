@@ -161,7 +161,6 @@ impl TestEnvironment {
     /// # Panics
     /// When it fails.
     #[track_caller]
-    #[must_use]
     pub fn git(&self, arguments: &[&str]) -> String {
         let git = tools::find("git").expect("git");
         let mut command = self.program(git);

@@ -26,5 +26,5 @@ pub use ran::{Ran, Running};
 pub fn note(text: &str) {
     use std::io::Write as _;
     // Without a standard error there is nobody to tell.
-    if writeln!(std::io::stderr(), "note: {text}").is_err() {}
+    let _unread = writeln!(std::io::stderr(), "note: {text}").err();
 }

@@ -136,7 +136,7 @@ fn pipe(mut from: impl Read + Send + 'static) -> Pipe {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         // What came before a broken pipe counts.
-        if from.read_to_end(&mut bytes).is_err() {}
+        let _broken = from.read_to_end(&mut bytes).err();
         bytes
     })
 }
@@ -165,11 +165,8 @@ impl Running {
     /// Sends it a signal. One that has ended already gets none.
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        if let Some(pid) = pid
-            && kill_process(pid, signal).is_err()
-        {
-            // It is gone and not yet waited for: the caller sees how it ended.
-        }
+        // One that is gone and not yet waited for gets none: the caller sees how it ended.
+        let _gone = pid.and_then(|pid| kill_process(pid, signal).err());
     }
 
     /// Kills it without warning.

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(why) => {
             // Nobody may be there to read it.
-            if writeln!(io::stderr(), "act: {why}").is_err() {}
+            let _unread = writeln!(io::stderr(), "act: {why}").err();
             ExitCode::from(98)
         }
     }

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(why) => {
             // Nobody may be there to read it.
-            if writeln!(io::stderr(), "fake-kicad-cli: {why}").is_err() {}
+            let _unread = writeln!(io::stderr(), "fake-kicad-cli: {why}").err();
             ExitCode::from(97)
         }
     }

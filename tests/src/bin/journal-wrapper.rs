@@ -16,7 +16,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(why) => {
             // Nobody may be there to read it.
-            if writeln!(std::io::stderr(), "journal-wrapper: {why}").is_err() {}
+            let _unread = writeln!(std::io::stderr(), "journal-wrapper: {why}").err();
             ExitCode::from(OWN_FAULT)
         }
     }

@@ -17,6 +17,9 @@ fn board() -> Manifest {
     )
 }
 
+/// What is done to a ledger's file.
+type Damage = fn(&Path);
+
 /// Fills a disk to its last byte.
 fn fill(file: &Path) {
     let mut out = File::create(file).expect("a file");
@@ -126,7 +129,7 @@ fn a_ledger_that_was_cut_emptied_or_removed_is_refused_and_not_made_anew() {
     let saved = test.path("saved");
     copy_tree(&state, &saved);
     let ledger = state.join("ledger.redb");
-    let damages: [(&str, fn(&Path)); 4] = [
+    let damages: [(&str, Damage); 4] = [
         ("cut", |file| {
             let size = fs::metadata(file).expect("the ledger").len();
             File::options().write(true).open(file).and_then(|f| f.set_len(size / 2)).expect("cut");

@@ -132,7 +132,7 @@ fn every_fault_is_refused_with_a_remedy_and_nothing_runs() {
         fs::write(&file, &text).expect("a manifest");
         let ran = test.pcbflow(&["run", "b", "--json"]);
         ran.sane();
-        let told = format!("{}", ran.stdout);
+        let told = ran.stdout.clone();
         if ran.exit != Some(78) || !told.contains(word) {
             let told: String = told.chars().take(2000).collect();
             wrong.push(format!("{name} (wants {word:?}): exit {:?}\n{told}", ran.exit));

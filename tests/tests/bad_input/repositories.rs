@@ -14,8 +14,8 @@ fn board() -> Manifest {
 fn ready() -> TestEnvironment {
     let test = TestEnvironment::new();
     test.boards(&[&board()]);
-    let _added = test.git(&["add", "-A"]);
-    let _made = test.git(&["commit", "-q", "-m", "begin"]);
+    test.git(&["add", "-A"]);
+    test.git(&["commit", "-q", "-m", "begin"]);
     test
 }
 
@@ -44,19 +44,19 @@ fn asks_then_commits(test: &TestEnvironment, class: &str, cure: impl FnOnce()) -
 fn in_the_middle_of_a_rebase_nothing_is_committed() {
     let test = ready();
     fs::write(test.ws().join("note.txt"), "one\n").expect("a file");
-    let _ = test.git(&["add", "note.txt"]);
-    let _ = test.git(&["commit", "-q", "-m", "one"]);
-    let _ = test.git(&["checkout", "-q", "-b", "side", "HEAD~1"]);
+    test.git(&["add", "note.txt"]);
+    test.git(&["commit", "-q", "-m", "one"]);
+    test.git(&["checkout", "-q", "-b", "side", "HEAD~1"]);
     fs::write(test.ws().join("note.txt"), "two\n").expect("a file");
-    let _ = test.git(&["add", "note.txt"]);
-    let _ = test.git(&["commit", "-q", "-m", "two"]);
+    test.git(&["add", "note.txt"]);
+    test.git(&["commit", "-q", "-m", "two"]);
     let mut rebase = test.program("git");
     rebase.args(["rebase", "main"]);
     assert_ne!(pcbflow_tests::Running::start(rebase).wait().exit, Some(0), "a conflict");
     let head = test.git(&["rev-parse", "HEAD"]);
     asks_then_commits(&test, "GIT-4", || {
         assert_eq!(test.git(&["rev-parse", "HEAD"]), head, "nothing was committed into a rebase");
-        let _ = test.git(&["rebase", "--abort"]);
+        test.git(&["rebase", "--abort"]);
     });
 }
 
@@ -64,17 +64,17 @@ fn in_the_middle_of_a_rebase_nothing_is_committed() {
 fn a_merge_with_conflicts_is_left_to_the_person() {
     let test = ready();
     fs::write(test.ws().join("note.txt"), "one\n").expect("a file");
-    let _ = test.git(&["add", "note.txt"]);
-    let _ = test.git(&["commit", "-q", "-m", "one"]);
-    let _ = test.git(&["checkout", "-q", "-b", "side", "HEAD~1"]);
+    test.git(&["add", "note.txt"]);
+    test.git(&["commit", "-q", "-m", "one"]);
+    test.git(&["checkout", "-q", "-b", "side", "HEAD~1"]);
     fs::write(test.ws().join("note.txt"), "two\n").expect("a file");
-    let _ = test.git(&["add", "note.txt"]);
-    let _ = test.git(&["commit", "-q", "-m", "two"]);
+    test.git(&["add", "note.txt"]);
+    test.git(&["commit", "-q", "-m", "two"]);
     let mut merge = test.program("git");
     merge.args(["merge", "main"]);
     assert_ne!(pcbflow_tests::Running::start(merge).wait().exit, Some(0), "a conflict");
     asks_then_commits(&test, "GIT-4", || {
-        let _ = test.git(&["merge", "--abort"]);
+        test.git(&["merge", "--abort"]);
     });
 }
 
@@ -116,7 +116,7 @@ fn a_foreign_lock_is_never_removed() {
 #[test]
 fn a_detached_head_takes_the_commit_and_says_so() {
     let test = ready();
-    let _ = test.git(&["checkout", "-q", "--detach"]);
+    test.git(&["checkout", "-q", "--detach"]);
     let ran = test.pcbflow(&["run", "b", "--json"]);
     ran.exits_one_of(&[0, 4]);
     if ran.exit == Some(0) {
@@ -167,7 +167,7 @@ fn without_git_the_work_is_kept_and_the_verdict_says_what_is_missing() {
 fn what_the_person_has_staged_or_changed_is_not_swept_into_the_commit() {
     let test = ready();
     fs::write(test.ws().join("mine.txt"), "staged").expect("a file");
-    let _ = test.git(&["add", "mine.txt"]);
+    test.git(&["add", "mine.txt"]);
     fs::write(test.board("b").join("notes.txt"), "not an output").expect("a file");
     test.pcbflow(&["run", "b"]).exits(0);
     let files = test.git(&["show", "--name-only", "--format=", "HEAD"]);

@@ -23,7 +23,7 @@ fn one_ask_one_answer_and_on_it_goes() {
     let test = TestEnvironment::new();
     let file = wants_a_file(&test);
     let stopped = test.json(4, &["run", "b"]);
-    let ask = stopped["ask"]["id"].as_str().expect("an ask").to_owned();
+    assert!(stopped["ask"]["id"].is_string(), "{stopped:#}");
     assert_eq!(stopped["asks"].as_array().map(Vec::len), Some(1));
     for part in ["what", "why", "tried", "worked", "ask"] {
         assert!(stopped["human"][part].as_str().is_some_and(|t| !t.is_empty()), "{stopped:#}");
