@@ -35,6 +35,11 @@ const NEEDS: &[Need] = &[
         only_for: Some("tests and scenes with a small disk of their own"),
     },
     Need {
+        program: "faketime",
+        package: "faketime",
+        only_for: Some("a test with a clock that jumps back"),
+    },
+    Need {
         program: "mkfs.ext4",
         package: "e2fsprogs",
         only_for: Some("tests with a small disk of their own"),
