@@ -115,6 +115,9 @@ pub struct BoardArg {
 
 /// `init`.
 #[derive(Debug, Clone, Args)]
+#[command(
+    override_usage = "pcbflow init [OPTIONS] --from <BOARD.kicad_pro> [NAME]\n       pcbflow init [OPTIONS] <NAME>"
+)]
 pub struct InitArgs {
     /// Name of a new board
     #[arg(required_unless_present = "from")]

@@ -1,5 +1,5 @@
 //! Progress of a run: one line a step on standard error, JSON lines with `--events`, a quiet
-//! spinner on a terminal after two seconds.
+//! spinner on a terminal from the first step on.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,8 +20,6 @@ use pcbflow_humanize::story::{Outcome, Story};
 use crate::story;
 use crate::ui::{Label, Ui};
 
-/// How long a run takes before the spinner shows, in milliseconds.
-const SPINNER_AFTER_MS: u64 = 2_000;
 /// How often the spinner moves, in milliseconds.
 const SPINNER_TICK_MS: u64 = 200;
 
@@ -38,7 +36,6 @@ struct Shown {
     took: BTreeMap<String, u64>,
     healed: BTreeMap<String, String>,
     bar: Option<ProgressBar>,
-    first: Option<std::time::Instant>,
     several_boards: bool,
 }
 
@@ -77,8 +74,7 @@ impl LineProgress {
         if !wanted {
             return;
         }
-        let first = *shown.first.get_or_insert_with(std::time::Instant::now);
-        if shown.bar.is_none() && first.elapsed() >= Duration::from_millis(SPINNER_AFTER_MS) {
+        if shown.bar.is_none() {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
                 bar.set_style(style);

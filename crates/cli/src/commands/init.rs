@@ -24,7 +24,13 @@ impl From<ScaffoldError> for CommandError {
             ScaffoldError::Io { .. } => Kind::Config,
             _ => Kind::Usage,
         };
-        CommandError::new(kind, chain(&e))
+        let error = CommandError::new(kind, chain(&e));
+        match e {
+            ScaffoldError::NotAProject { .. } => error.hint(
+                "name the .kicad_pro beside the board; a project of KiCad 5 (.pro) gets one when a newer KiCad opens and saves it",
+            ),
+            _ => error,
+        }
     }
 }
 
@@ -73,7 +79,7 @@ pub fn init(app: &App, args: &InitArgs) -> Result<Answer, CommandError> {
             found.root.display()
         ),
         None => {
-            format!("board '{name}' has its phases and no steps yet; add steps to its manifest")
+            format!("board '{name}' has its phases and no steps yet; add steps to that file")
         }
     });
     lines.push(format!("next: pcbflow run {name}"));

@@ -1,10 +1,10 @@
 //! What a run's report is to a person and to a machine.
 
-use pcbflow_core::check::{Finding, FindingSeverity};
+use pcbflow_core::check::{Finding, FindingSeverity, Gate};
 use pcbflow_core::event::StopCause;
 use pcbflow_core::exit::{Exit, Verdict};
 use pcbflow_core::projection::BoardState;
-use pcbflow_engine::RunReport;
+use pcbflow_engine::{RunReport, StepReport};
 use pcbflow_humanize::notice::RunEnd;
 use serde_json::json;
 
@@ -45,7 +45,7 @@ pub(super) fn board_answer(
     decide_failure(app, site, report, state, &mut envelope, &mut lines);
     finding_lines(app, report, &mut lines);
     if report.steps.is_empty() {
-        lines.push("No step ran: the manifest names none, so nothing is known.".to_owned());
+        lines.push("No step ran: project.yaml names none, so nothing is known.".to_owned());
     }
     let summary = story::run_message(&report.board, end(report), ran(report), healed(report));
     if let Some(message) = &summary {
@@ -118,8 +118,12 @@ fn decide_failure(
 
 fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
     for step in &report.steps {
-        let counted: Vec<&Finding> =
-            step.findings.iter().filter(|f| f.excluded.is_none() && !f.apart).collect();
+        // A step that fails on nothing else fails on those apart: its limits include them.
+        let with_apart = fails_on_apart(step);
+        let counted = |f: &&Finding| f.excluded.is_none() && (with_apart || !f.apart);
+        let mut counted: Vec<&Finding> = step.findings.iter().filter(counted).collect();
+        // What decides comes first, for only some are shown.
+        counted.sort_by_key(|f| f.severity != FindingSeverity::Error);
         let c = step.counts;
         if counted.is_empty() && c.apart == 0 && c.excluded == 0 {
             continue;
@@ -149,6 +153,20 @@ fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
     }
 }
 
+fn fails_on_apart(step: &StepReport) -> bool {
+    let c = step.counts;
+    step.gate == Some(Gate::Fail) && c.errors == 0 && c.warnings == 0 && c.apart > 0
+}
+
+/// Findings of the steps that fail.
+fn failing(report: &RunReport) -> u64 {
+    let of = |s: &StepReport| {
+        let c = s.counts;
+        if fails_on_apart(s) { c.apart } else { c.errors.saturating_add(c.warnings) }
+    };
+    report.steps.iter().filter(|s| s.gate == Some(Gate::Fail)).map(|s| u64::from(of(s))).sum()
+}
+
 fn plural(n: u32, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
@@ -158,15 +176,11 @@ fn finding_line(app: &App, f: &Finding) -> String {
         FindingSeverity::Error => (crate::ui::Label::Failed, "error"),
         FindingSeverity::Warning => (crate::ui::Label::NeedsYou, "warning"),
     };
-    let place = f.items.iter().find_map(|i| i.at_nm).map_or_else(String::new, |(x, y)| {
-        format!(
-            " at {}.{:03} mm, {}.{:03} mm",
-            x / 1_000_000,
-            x.abs() / 1000 % 1000,
-            y / 1_000_000,
-            y.abs() / 1000 % 1000
-        )
-    });
+    let place = f
+        .items
+        .iter()
+        .find_map(|i| i.at_nm)
+        .map_or_else(String::new, |(x, y)| format!(" at {} mm, {} mm", mm(x), mm(y)));
     let items: Vec<String> =
         f.items.iter().map(|i| pcbflow_core::text::one_line(&i.text)).collect();
     let items = if items.is_empty() { String::new() } else { format!(" ({})", items.join("; ")) };
@@ -176,6 +190,12 @@ fn finding_line(app: &App, f: &Finding) -> String {
         f.rule,
         pcbflow_core::text::one_line(&f.message)
     )
+}
+
+/// Millimetres with three places, rounded towards zero.
+fn mm(nm: i64) -> String {
+    let (sign, um) = (if nm <= -1000 { "-" } else { "" }, nm.unsigned_abs() / 1000);
+    format!("{sign}{}.{:03}", um / 1000, um % 1000)
 }
 
 fn ran(report: &RunReport) -> u64 {
@@ -197,14 +217,12 @@ fn end(report: &RunReport) -> RunEnd {
         Verdict::Pass if report.cause == StopCause::NothingToDo => RunEnd::NothingToDo,
         Verdict::Pass if report.conditional => RunEnd::Conditional { findings },
         Verdict::Pass => RunEnd::Pass,
-        Verdict::Findings => RunEnd::Findings { findings },
+        Verdict::Findings => RunEnd::Findings { findings: failing(report) },
         Verdict::Unverified => RunEnd::Unverified {
             checks: report
                 .steps
                 .iter()
-                .filter(|s| {
-                    s.gate.is_none_or(|g| !g.advances() && g != pcbflow_core::check::Gate::Fail)
-                })
+                .filter(|s| s.gate.is_none_or(|g| !g.advances() && g != Gate::Fail))
                 .count() as u64,
         },
         Verdict::NeedsPerson => RunEnd::NeedsPerson { asks: report.asks.len().max(1) as u64 },
