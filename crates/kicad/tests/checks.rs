@@ -151,3 +151,18 @@ fn checks_that_the_project_switches_off_are_named() {
         assert!(off(&check).contains(&"erc:pcbflow_check_off:pin_not_connected".to_owned()));
     }
 }
+
+/// A link in place of the folder of outputs does not lead them elsewhere.
+#[cfg(unix)]
+#[test]
+fn outputs_are_not_written_through_a_link() {
+    let bench = Bench::new();
+    if !stickhub(&bench, 9) {
+        return;
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), bench.board_dir().join("out")).unwrap();
+    let with = [("schematic", json!("StickHub.kicad_sch"))];
+    assert_eq!(bench.check("kicad/erc", &with).outcome, CheckOutcome::CouldNotRun);
+    assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}

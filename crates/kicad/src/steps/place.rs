@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use pcbflow_core::event::OutputRef;
 use pcbflow_core::ids::Digest;
 
+use super::args;
 use super::stop::{Session, Stop};
 use crate::cli::space;
 
@@ -38,7 +39,7 @@ impl Session<'_> {
     /// # Errors
     /// A full disk or a folder that can't be written.
     pub fn write_output(&mut self, relative: &Path, bytes: &[u8]) -> Result<(), Stop> {
-        let target = self.context.board_dir.join(relative);
+        let target = self.target(relative)?;
         write_aside(&target, bytes).map_err(|e| self.failed(space::signal_of(&target, &e)))?;
         self.list_output(relative, Digest::of(bytes), bytes.len() as u64);
         Ok(())
@@ -49,11 +50,21 @@ impl Session<'_> {
     /// # Errors
     /// A full disk or a folder that can't be written.
     pub fn move_output(&mut self, from: &Path, relative: &Path) -> Result<(), Stop> {
-        let target = self.context.board_dir.join(relative);
+        let target = self.target(relative)?;
         let (digest, bytes) =
             move_aside(from, &target).map_err(|e| self.failed(space::signal_of(&target, &e)))?;
         self.list_output(relative, digest, bytes);
         Ok(())
+    }
+
+    /// Where an output goes. A link in its way must not lead the file out of the board's folder.
+    fn target(&self, relative: &Path) -> Result<PathBuf, Stop> {
+        let folder = &self.context.board_dir;
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        let target = real.join(relative);
+        let there = target.ancestors().skip(1).find(|a| a.symlink_metadata().is_ok());
+        args::confined(&real, there.unwrap_or(&real))?;
+        Ok(target)
     }
 
     fn list_output(&mut self, relative: &Path, digest: Digest, bytes: u64) {
