@@ -157,7 +157,12 @@ impl From<WorkspaceError> for CommandError {
                 }
             }
             WorkspaceError::Manifest(inner) => {
-                let remedy = inner.remedy().to_owned();
+                // Each fault's line says what to write instead already.
+                let remedy = if inner.faults().is_empty() {
+                    inner.remedy().to_owned()
+                } else {
+                    "correct the file; 'pcbflow run --dry-run' checks it without running".to_owned()
+                };
                 CommandError::new(Kind::Config, text).hint(remedy)
             }
             _ => CommandError::new(Kind::Config, text),
