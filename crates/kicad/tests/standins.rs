@@ -140,6 +140,26 @@ fn a_finished_board_spawns_nothing_when_looked_at() {
     assert!(first.files.iter().any(|f| f.extension().is_some_and(|e| e == "kicad_mod")));
 }
 
+/// A 3D model or a drawing frame that changes makes the fabrication files old.
+#[test]
+fn fabrication_files_depend_on_models_and_frames() {
+    use pcbflow_core::ports::Subsystem as _;
+    let Some(bench) = bench_with(&tool("exit 0")) else { return };
+    let pro = bench.root().join("StickHub.kicad_pro");
+    let frame = "\"page_layout_descr_file\": \"";
+    std::fs::write(&pro, text(&pro).replacen(frame, &format!("{frame}frame.kicad_wks"), 1))
+        .unwrap();
+    let files = |uses: &str| {
+        let context = bench.context(uses, &[("board", json!("StickHub.kicad_pcb"))]);
+        wait(bench.kicad.closure(&context, &bench.services)).unwrap().files
+    };
+    let has = |uses: &str, name: &str| files(uses).iter().any(|f| f.ends_with(name));
+    for name in ["3dmodels/JST_SH_SM04B-SRSS-TB.STEP", "frame.kicad_wks"] {
+        assert!(has("kicad/export", name), "{name}");
+        assert!(!has("kicad/drc", name), "{name}");
+    }
+}
+
 #[test]
 fn the_first_on_path_is_the_one_used() {
     let Some(bench) = bench_with(&tool("echo impostor >&2; exit 2")) else { return };

@@ -64,6 +64,9 @@ async fn files(session: &Session<'_>) -> Result<Listed, Stop> {
         files.insert(file.clone());
         files.extend(project.own_files());
         libraries_of(&project, &mut files);
+        if matches!(step.uses.as_str(), "kicad/export" | "kicad/jobset") {
+            models_and_frames_of(&project, &mut files);
+        }
         match arg {
             "board" => {
                 required = drc::newest(Header::read(&file).ok().as_ref(), None).max(required);
@@ -100,6 +103,33 @@ fn libraries_of(project: &Project, files: &mut BTreeSet<PathBuf>) {
             add_library(&project.folder.join(rest), files);
         }
     }
+}
+
+/// What only the fabrication files show: the 3D models of the board's parts and the drawing frames
+/// of the project, as far as they lie with the project. One that is gone counts as changed.
+fn models_and_frames_of(project: &Project, files: &mut BTreeSet<PathBuf>) {
+    let mut named = |file: &Path, before: &str| {
+        let Ok(bytes) = crate::file::read_bounded(file) else { return };
+        for path in quoted_after(&bytes, before) {
+            let path = path.strip_prefix("${KIPRJMOD}/").unwrap_or(&path);
+            let elsewhere = path.is_empty() || path.contains("${") || path.contains("://");
+            if !elsewhere && !Path::new(path).is_absolute() && files.len() < LIBRARY_FILES_MAX {
+                files.insert(project.folder.join(path));
+            }
+        }
+    };
+    named(&project.beside("kicad_pcb"), "(model");
+    named(&project.beside("kicad_pro"), "\"page_layout_descr_file\":");
+}
+
+/// The text in quotes that follows each place of some words.
+fn quoted_after(bytes: &[u8], before: &str) -> BTreeSet<String> {
+    let text = String::from_utf8_lossy(bytes);
+    text.split(before)
+        .skip(1)
+        .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn add_library(path: &Path, files: &mut BTreeSet<PathBuf>) {
