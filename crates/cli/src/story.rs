@@ -44,10 +44,10 @@ pub fn failure_message(
     let mut story = Story::new(row, place(board, Some(key)), outcome);
     story.tries = tries(step);
     story.work = if step.healed.is_some() { Work::Safe } else { Work::Saved };
-    story.resume = match ask.and_then(|a| a.watch.as_deref()) {
-        Some(_) => row.texts.resume,
-        None if matches!(row.texts.resume, Resume::Nothing) => Resume::Nothing,
-        None => Resume::Retry,
+    // A run that ended goes on with nothing by itself: the person says so.
+    story.resume = match row.texts.resume {
+        Resume::Nothing => Resume::Nothing,
+        Resume::Retry | Resume::Watch(_) => Resume::Retry,
     };
     let (slots, refused) = Slots::from_evidence(&failure.slots);
     for fault in refused {
@@ -85,7 +85,6 @@ fn outcome(step: &StepState, ask: Option<&AskState>) -> Outcome {
     let open = ask.filter(|a| a.answer.is_none());
     match (&step.stage, open) {
         _ if step.healed.is_some() => Outcome::Recovered,
-        (_, Some(open)) if open.watch.is_some() => Outcome::Waiting,
         (_, Some(_)) => Outcome::Escalated,
         (Stage::Done { .. }, _) => Outcome::FixedByPerson,
         (Stage::Escalated { try_later: true }, _) => Outcome::TryLater,

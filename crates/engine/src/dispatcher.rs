@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use pcbflow_core::check::{CheckResult, Finding};
 use pcbflow_core::event::{CheckPurpose, Decision, Fact, ReadBack, RecoveryOutcome, Words};
-use pcbflow_core::ids::{AttemptNo, Digest, StepKey};
+use pcbflow_core::ids::{AskId, AttemptNo, Digest, Seq, StepKey};
 use pcbflow_core::manifest::{COMMIT_STEP, PhaseDef, Safety, StepDef};
 use pcbflow_core::policy::WAIT_MS_MAX;
 use pcbflow_core::projection::{Decided, Stage};
@@ -72,6 +72,10 @@ pub(crate) struct Dispatcher<'a> {
     pub(crate) busy: BTreeSet<StepKey>,
     /// Steps whose ask is watched.
     pub(crate) watching: BTreeSet<StepKey>,
+    /// Asks whose condition was looked at once.
+    pub(crate) asks_looked: BTreeSet<AskId>,
+    /// Position of the last event before this process began.
+    pub(crate) asked_before: Option<Seq>,
     /// Steps whose wait is over, whatever the clock says by now.
     pub(crate) woke: BTreeSet<StepKey>,
     /// Steps that were looked at by this process, with the digest of their closure.
@@ -101,11 +105,13 @@ impl<'a> Dispatcher<'a> {
             parts,
             setup,
             options,
+            asked_before: journal.head().map(|h| h.seq),
             journal,
             running: JoinSet::new(),
             tasks: HashMap::new(),
             busy: BTreeSet::new(),
             watching: BTreeSet::new(),
+            asks_looked: BTreeSet::new(),
             woke: BTreeSet::new(),
             looked: BTreeMap::new(),
             resumed: false,

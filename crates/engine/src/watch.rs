@@ -17,7 +17,7 @@ impl Dispatcher<'_> {
     /// not depend on an ask go on beside it: a watch takes no slot.
     pub(crate) async fn start_watches(&mut self, phase: &PhaseDef) -> Result<(), EngineError> {
         if self.options.wait_ms_max == 0 {
-            return Ok(());
+            return self.look_once(phase);
         }
         let now = self.parts.services.clock.now();
         let open: Vec<_> = self
@@ -48,6 +48,32 @@ impl Dispatcher<'_> {
             };
             let wake = now.plus_ms(WATCH_MS.min(left));
             self.spawn(&key, What::Watch, job.watch(watch, wake));
+        }
+        Ok(())
+    }
+
+    /// A resumed run that may not wait still looks once whether the person has done by now what
+    /// an earlier process asked for.
+    fn look_once(&mut self, phase: &PhaseDef) -> Result<(), EngineError> {
+        let Some(before) = self.asked_before.filter(|_| self.resumed) else { return Ok(()) };
+        let open: Vec<_> = self
+            .journal
+            .state()
+            .open_asks()
+            .filter(|a| a.seq <= before && !self.asks_looked.contains(&a.id))
+            .filter_map(|a| {
+                let (step, watch) = (a.step.clone()?, a.watch.clone()?);
+                Some((a.id.clone(), step, a.class.to_string(), watch))
+            })
+            .filter(|(_, key, ..)| key.phase == phase.id && !self.watching.contains(key))
+            .collect();
+        let now = self.parts.services.clock.now();
+        for (ask, key, class, watch) in open {
+            self.asks_looked.insert(ask);
+            let Some(step) = phase.steps.iter().find(|s| s.id == key.step) else { continue };
+            if let Some(job) = self.action_job(phase, step, &key, &class, &watch)? {
+                self.spawn(&key, What::Watch, job.watch(Some(watch), now));
+            }
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use pcbflow_core::check::{Finding, FindingSeverity, Gate};
 use pcbflow_core::event::StopCause;
 use pcbflow_core::exit::{Exit, Verdict};
+use pcbflow_core::manifest::COMMIT_STEP;
 use pcbflow_core::projection::BoardState;
 use pcbflow_engine::{RunReport, StepReport};
 use pcbflow_humanize::notice::RunEnd;
@@ -210,6 +211,14 @@ fn total(report: &RunReport) -> pcbflow_core::check::Counts {
     report.steps.iter().fold(pcbflow_core::check::Counts::default(), |c, s| c.plus(s.counts))
 }
 
+/// Steps of the engineer's that ran and could not be verified, or that nothing got to.
+fn unverified(report: &RunReport) -> u64 {
+    let own = || report.steps.iter().filter(|s| s.key.step.as_str() != COMMIT_STEP);
+    let held = own().filter(|s| s.gate.is_some_and(|g| !g.advances() && g != Gate::Fail)).count();
+    let undecided = own().filter(|s| s.gate.is_none()).count();
+    (if held > 0 { held } else { undecided }) as u64
+}
+
 fn end(report: &RunReport) -> RunEnd {
     let counts = total(report);
     let findings = u64::from(counts.errors) + u64::from(counts.warnings);
@@ -219,11 +228,7 @@ fn end(report: &RunReport) -> RunEnd {
         Verdict::Pass => RunEnd::Pass,
         Verdict::Findings => RunEnd::Findings { findings: failing(report) },
         Verdict::Unverified => RunEnd::Unverified {
-            checks: report
-                .steps
-                .iter()
-                .filter(|s| s.gate.is_none_or(|g| !g.advances() && g != Gate::Fail))
-                .count() as u64,
+            checks: unverified(report),
         },
         Verdict::NeedsPerson => RunEnd::NeedsPerson { asks: report.asks.len().max(1) as u64 },
         Verdict::Failed => RunEnd::TryLater,
