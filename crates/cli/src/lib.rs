@@ -170,10 +170,21 @@ fn finish(app: &App, name: &str, result: Result<Answer, CommandError>) -> Exit {
                 print_document(&app.ui, &Envelope::failed(name, &error));
             } else {
                 app.ui.error(&error.message, &error.hints);
+                for line in told(app, &error) {
+                    app.ui.out(&line);
+                }
             }
             error.kind.exit()
         }
     }
+}
+
+/// The five parts of an error that is a known kind of failure.
+fn told(app: &App, error: &CommandError) -> Vec<String> {
+    let class = error.class.and_then(|c| pcbflow_core::ids::ClassId::new(c).ok());
+    let row = class.and_then(|c| compose::rows().into_iter().find(|r| r.id == c.as_str()));
+    let message = row.and_then(|row| story::class_message(&row, Default::default()));
+    message.map_or_else(Vec::new, |m| story::lines(&app.ui, &m))
 }
 
 /// The one document of `--json`, or the last line of `--events`.

@@ -116,6 +116,10 @@ fn tries(step: &StepState) -> Vec<Try> {
 #[must_use]
 pub fn class_message(row: &Row, slots: Slots) -> Option<Message> {
     let mut story = Story::new(row, Place::default(), Outcome::Escalated);
+    if !matches!(row.texts.resume, Resume::Nothing) {
+        // Nothing runs that could go on by itself.
+        story.resume = Resume::Retry;
+    }
     story.slots = slots;
     story.message().ok()
 }

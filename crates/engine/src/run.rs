@@ -216,7 +216,10 @@ impl Run<'_> {
     /// Gives the phase its verdict, unless the last one still says the same.
     async fn judge(&mut self, phase: &PhaseDef) -> Result<bool, EngineError> {
         let keys = plan::keys(phase);
-        let verdict = self.state().verdict_of(&keys);
+        // A step that waits for a held one did not fail to run: the held one decides.
+        let blocked = plan::blocked(phase, self.state());
+        let decide = keys.iter().filter(|k| !blocked.contains_key(&k.step));
+        let verdict = self.state().verdict_of(decide);
         let counts = keys
             .iter()
             .filter_map(|k| self.state().steps.get(k))

@@ -1,5 +1,6 @@
 //! What stands under `status:` in a manifest: a note for people, never the truth.
 
+use pcbflow_core::check::PhaseVerdict;
 use pcbflow_core::projection::{BoardState, Stage, StepState};
 use serde_json::{Value, json};
 
@@ -17,6 +18,8 @@ pub fn status(setup: &BoardSetup, state: &BoardState, committing: Option<&PhaseI
     for phase in setup.manifest.phases.iter().filter(|p| !p.steps.is_empty()) {
         let known = state.phases.get(&phase.id);
         if let Some((verdict, _)) = known.and_then(|p| p.verdict) {
+            // What an earlier, now open phase feeds was not checked since.
+            let verdict = if current.is_some() { PhaseVerdict::Pending } else { verdict };
             verdicts.insert(phase.id.to_string(), json!(verdict.word()));
         }
         let done = known.is_some_and(pcbflow_core::projection::PhaseState::is_done)

@@ -31,9 +31,17 @@ pub fn answer(app: &App, args: &AnswerArgs) -> Result<Answer, CommandError> {
     }
     let opened = site.ledger(Mode::Write)?;
     let ledger = opened.ledger.as_ref();
+    fits(ledger, &site, args, &ask, &text)?;
     let (board, answered) = find(&site, ledger, args.board.as_deref(), &ask)?;
     let resume = format!("pcbflow resume {board}");
     let lines = if let Some(before) = answered {
+        if before != text {
+            return Err(CommandError::new(
+                Kind::Usage,
+                format!("{ask} was answered already: {before}"),
+            )
+            .hint("an answer can't be taken back; go on with the run"));
+        }
         vec![format!("{ask} was answered already: {before}")]
     } else {
         let event = NewEvent {
@@ -54,6 +62,29 @@ pub fn answer(app: &App, args: &AnswerArgs) -> Result<Answer, CommandError> {
     answer.envelope.asks = state.open_asks().map(story::ask_out).collect();
     answer.envelope.ask = answer.envelope.asks.first().cloned();
     Ok(answer)
+}
+
+/// Kinds of asks whose answer is a value that the person chooses; all others take a word.
+const FREE_KINDS: [&str; 7] =
+    ["pick_", "choose_", "decide", "accept_", "extend_", "change_", "widen_"];
+
+/// Refuses a word that says nothing about this ask, so that a slip is no answer.
+fn fits(
+    ledger: &dyn Ledger,
+    site: &Site,
+    args: &AnswerArgs,
+    ask: &AskId,
+    text: &str,
+) -> Result<(), CommandError> {
+    let (board, _) = find(site, ledger, args.board.as_deref(), ask)?;
+    let (_, state) = fold_board(ledger, &board)?;
+    let kind = state.asks.iter().find(|a| a.id == *ask).map(|a| a.kind.as_str()).unwrap_or("");
+    let words: &[&str] = if kind == "go_ahead" { &["yes", "no"] } else { &["retry", "yes", "no"] };
+    if words.contains(&text) || FREE_KINDS.iter().any(|k| kind.starts_with(k)) {
+        return Ok(());
+    }
+    Err(CommandError::new(Kind::Usage, format!("'{text}' is no answer to {ask}"))
+        .hint(format!("say {}", words.join(", "))))
 }
 
 /// The board whose ask it is, and its answer if it has one already.

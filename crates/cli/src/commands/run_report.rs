@@ -227,9 +227,7 @@ fn end(report: &RunReport) -> RunEnd {
         Verdict::Pass if report.conditional => RunEnd::Conditional { findings },
         Verdict::Pass => RunEnd::Pass,
         Verdict::Findings => RunEnd::Findings { findings: failing(report) },
-        Verdict::Unverified => RunEnd::Unverified {
-            checks: unverified(report),
-        },
+        Verdict::Unverified => RunEnd::Unverified { checks: unverified(report) },
         Verdict::NeedsPerson => RunEnd::NeedsPerson { asks: report.asks.len().max(1) as u64 },
         Verdict::Failed => RunEnd::TryLater,
         Verdict::Stopped => RunEnd::Stopped,

@@ -3,7 +3,7 @@
 use pcbflow_checkpoint::manifest;
 use pcbflow_checkpoint::workspace::Workspace;
 use pcbflow_core::catalogue::Catalogue;
-use pcbflow_core::check::{Counts, Gate};
+use pcbflow_core::check::{Counts, Gate, PhaseVerdict};
 use pcbflow_core::ids::{BoardName, StepKey};
 use pcbflow_core::manifest::COMMIT_STEP;
 use pcbflow_core::projection::{BoardState, Stage, StepState};
@@ -74,6 +74,8 @@ impl Standing {
 pub(super) struct PhaseView {
     id: String,
     verdict: Option<&'static str>,
+    /// The verdict before an earlier phase was opened again: it says nothing about the board now.
+    last_verdict: Option<&'static str>,
     done: bool,
     commit: Option<String>,
     counts: Counts,
@@ -237,7 +239,8 @@ impl BoardView {
             .phases
             .iter()
             .map(|p| {
-                json!({"phase": p.id, "verdict": p.verdict, "done": p.done, "commit": p.commit,
+                json!({"phase": p.id, "verdict": p.verdict, "last_verdict": p.last_verdict,
+                    "done": p.done, "commit": p.commit,
                     "counts": p.counts, "steps": p.steps, "note": p.note})
             })
             .collect();
@@ -326,11 +329,13 @@ fn phases(plan: &Plan, state: &BoardState, running: bool) -> Vec<PhaseView> {
         // No longer in the project file: what was judged stays visible.
         all.push((id.to_string(), Vec::new()));
     }
-    all.into_iter()
+    let mut list: Vec<PhaseView> = all
+        .into_iter()
         .map(|(id, keys)| {
             let known = state.phases.iter().find(|(p, _)| p.as_str() == id).map(|(_, p)| p);
             PhaseView {
                 verdict: known.and_then(|p| p.verdict).map(|(v, _)| v.word()),
+                last_verdict: None,
                 done: known.is_some_and(pcbflow_core::projection::PhaseState::is_done),
                 commit: known.and_then(|p| p.commit.clone()),
                 counts: known.map(|p| p.counts).unwrap_or_default(),
@@ -339,7 +344,17 @@ fn phases(plan: &Plan, state: &BoardState, running: bool) -> Vec<PhaseView> {
                 id,
             }
         })
-        .collect()
+        .collect();
+    let open = list.iter().position(|p| p.steps > 0 && !p.done);
+    for later in list.iter_mut().skip(open.map_or(usize::MAX, |at| at.saturating_add(1))) {
+        if let Some(verdict) = later.verdict.filter(|_| later.done) {
+            later.last_verdict = Some(verdict);
+            later.verdict = Some(PhaseVerdict::Pending.word());
+            later.done = false;
+            later.note = format!("{verdict} before, not checked since");
+        }
+    }
+    list
 }
 
 /// The first step of a phase that stands in the way, in words.
