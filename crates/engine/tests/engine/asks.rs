@@ -162,6 +162,35 @@ async fn a_watched_condition_is_seen_and_the_step_runs_again() {
 }
 
 #[tokio::test]
+async fn a_resumed_run_looks_once_whether_it_was_done() {
+    for (seen, verdict, ran) in [(true, Verdict::Pass, 2), (false, Verdict::NeedsPerson, 1)] {
+        let bench = Bench::new();
+        bench.world.script("s", &[Act::Fail("broken"), Act::Pass]);
+        bench.world.probes(&[false, false, seen, seen]);
+        bench.run(&single("read")).await;
+        let before = bench.world.called("probe mended");
+        let report = bench.run_with(&single("read"), |o| o.resume = true).await;
+        assert_eq!((report.verdict, bench.world.called("run s")), (verdict, ran));
+        assert_eq!(bench.world.called("probe mended"), before + 1, "one look, and no more");
+        bench.assert_replays();
+    }
+}
+
+#[tokio::test]
+async fn a_step_that_waits_for_findings_does_not_hide_them() {
+    let bench = Bench::new();
+    bench.world.script("s", &[Act::Findings]);
+    let manifest = board(&[("01-p", vec![step("s", "read", &[]), step("t", "read", &["s"])])]);
+    let report = bench.run(&manifest).await;
+    assert_eq!(report.verdict, Verdict::Findings);
+    let fail = |f: &Fact| {
+        matches!(f, Fact::PhaseVerdictGiven { verdict, .. } if verdict.word() == "FAIL")
+    };
+    assert_eq!(bench.count(fail), 1);
+    assert_eq!(bench.world.called("run t"), 0);
+}
+
+#[tokio::test]
 async fn a_wait_for_the_person_ends() {
     let bench = Bench::new();
     bench.world.script("s", &[Act::Fail("broken")]);
