@@ -24,7 +24,7 @@ fn a_clock_that_jumps_back_two_days_changes_no_order_and_no_outcome() {
     std::fs::write(&thing, "here").expect("the thing");
     for words in [&["answer", ask.as_str(), "retry"][..], &["resume", "b"]] {
         let mut command = test.program(&faketime);
-        command.arg("-2d").arg(pcbflow_tests::program::pcbflow()).args(words);
+        command.args(["-f", "-2d"]).arg(pcbflow_tests::program::pcbflow()).args(words);
         Running::start(command).wait().exits(0);
     }
     let after = test.events("b");
