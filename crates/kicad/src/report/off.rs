@@ -45,6 +45,30 @@ pub fn of_schematic(severities: &BTreeMap<String, String>) -> Vec<Finding> {
     named("erc", OF_SCHEMATICS, severities)
 }
 
+/// Rule of the findings about properties.
+pub const PROPERTY_RULE: &str = "pcbflow_rule_property";
+
+/// One warning for each property in the board's own rules that is not known: if it is a slip, the
+/// rule never applies, and KiCad says nothing about it.
+#[must_use]
+pub fn of_properties(odd: &[(u32, String)]) -> Vec<Finding> {
+    odd.iter()
+        .map(|(line, name)| Finding {
+            id: format!("drc:{PROPERTY_RULE}:{name}"),
+            engine: "drc".to_owned(),
+            rule: PROPERTY_RULE.to_owned(),
+            severity: FindingSeverity::Warning,
+            message: format!(
+                "line {line} of the rules file names a property '{name}' that is not known here; \
+                 if it is misspelt, its rule never applies"
+            ),
+            items: Vec::new(),
+            excluded: None,
+            apart: false,
+        })
+        .collect()
+}
+
 fn named(engine: &str, needed: &[&str], severities: &BTreeMap<String, String>) -> Vec<Finding> {
     let off = |check: &&&str| severities.get(**check).is_some_and(|s| s == "ignore");
     let one = |check: &&str| Finding {
@@ -63,6 +87,20 @@ fn named(engine: &str, needed: &[&str], severities: &BTreeMap<String, String>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_property_that_nobody_knows_is_named() {
+        let lint = |text: &str| crate::file::rules::lint(text.as_bytes(), 9, &[]).odd_properties;
+        let rule = |condition: &str| {
+            format!(
+                "(version 1)\n(rule x (condition \"{condition}\") (constraint clearance (min 1mm)))"
+            )
+        };
+        let odd = lint(&rule("A.NetClas == 'HV' && B.netclass != 'A.Foo' && A.insideArea('z.q')"));
+        assert_eq!(odd, [(2, "NetClas".to_owned())]);
+        assert!(of_properties(&odd)[0].message.contains("line 2"));
+        assert!(lint(&rule("A.Type == 'Via' && AB.isCoupledDiffPair()")).is_empty());
+    }
 
     #[test]
     fn only_needed_checks_that_are_off_are_named() {

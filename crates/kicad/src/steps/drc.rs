@@ -330,6 +330,9 @@ fn conclude(
     proven: &Proven,
 ) -> Result<CheckResult, Stop> {
     found.extend(off::of_board(&ready.rules.project.severities));
+    if let Some(own) = &ready.rules.custom {
+        found.extend(off::of_properties(&lint(own, ready.tool.major(), &[]).odd_properties));
+    }
     if let Some(sheets) = &ready.sheets {
         found.extend(second_reader(sheets, board, &found));
     }

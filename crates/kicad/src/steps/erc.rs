@@ -11,9 +11,9 @@ use super::{args, drc, rulesets, tool};
 use crate::cli::find::FindEnv;
 use crate::file::header::{FileKind, Header};
 use crate::file::schematic::Hierarchy;
-use crate::report::{findings, off};
 use crate::report::proof::{self, Lists};
 use crate::report::sheets::SheetIndex;
+use crate::report::{findings, off};
 use crate::signals;
 
 /// Where the report goes when the step does not say.

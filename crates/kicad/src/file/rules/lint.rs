@@ -1,7 +1,8 @@
 //! Reads rules as KiCad does and says what would switch them off.
 
 use super::words::{
-    CONSTRAINTS, DISALLOWED, FUNCTIONS, LAYERS, SEVERITIES, UNITS, WITHOUT_UNIT, ZONE_CONNECTIONS,
+    CONSTRAINTS, DISALLOWED, FUNCTIONS, LAYERS, PROPERTIES, SEVERITIES, UNITS, WITHOUT_UNIT,
+    ZONE_CONNECTIONS,
 };
 use crate::sexpr::{Document, Node, SexprError};
 
@@ -89,6 +90,10 @@ pub struct RuleSet {
     pub rules: Vec<String>,
     /// What would switch off the rules, in the order of the file; at most [`MAX_FAULTS`].
     pub problems: Vec<RuleProblem>,
+    /// Properties that conditions name and that are not among those measured, with their line.
+    /// KiCad takes a condition with a property that it does not know for false, without a word:
+    /// the rule then never applies. At most [`MAX_FAULTS`].
+    pub odd_properties: Vec<(u32, String)>,
 }
 
 impl RuleSet {
@@ -102,7 +107,7 @@ impl RuleSet {
 /// Reads a rules file for one KiCad major version. `layers` are the board's own names for its layers, which rules may
 /// use too. A file with nothing but blanks and comments has no rules and no faults.
 ///
-/// Not everything that KiCad refuses is found (the names of properties in conditions are not known here); what is listed
+/// Not everything that KiCad refuses is found; what is listed
 /// was each seen to switch off the rules in 9.0.8, 10.0.6 or both, except an unknown function, which in 9 makes
 /// only its own rule dead. For proof use [`with_canary`](super::with_canary).
 #[must_use]
@@ -320,10 +325,29 @@ impl Linter<'_> {
                 _ => {}
             }
             let part_of_word = !quoted && (c.is_ascii_alphanumeric() || c == '_' || c == '.');
-            if part_of_word { word.push(c) } else { word.clear() }
+            if part_of_word {
+                word.push(c);
+            } else {
+                if c != '(' {
+                    self.property(node, &word);
+                }
+                word.clear();
+            }
         }
+        self.property(node, &word);
         if !sound || depth != 0 || quoted {
             self.fault(node, RuleFault::Condition);
+        }
+    }
+
+    /// `A.NetClass`: a property of an object, if the word is one.
+    fn property(&mut self, node: Node<'_>, word: &str) {
+        let Some((object, name)) = word.split_once('.') else { return };
+        let known = PROPERTIES.iter().any(|p| p.eq_ignore_ascii_case(name));
+        let odd = &mut self.set.odd_properties;
+        let named = ["A", "B", "AB", "L"].iter().any(|o| o.eq_ignore_ascii_case(object));
+        if named && !known && odd.len() < MAX_FAULTS && !odd.iter().any(|(_, n)| n == name) {
+            odd.push((node.line(), shown(name)));
         }
     }
 
