@@ -58,7 +58,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "flows",
         title: "the catalogue, the rules of the house, whole flows of milliseconds, redaction",
-        budget_min: 4,
+        budget_min: 2,
         heavy: false,
         commands: &[&[
             "cargo",
@@ -112,7 +112,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "bad-input",
         title: "broken, hostile and odd input, full disks, a kicad-cli that lies",
-        budget_min: 6,
+        budget_min: 4,
         heavy: true,
         commands: &[&[
             "cargo",
@@ -170,21 +170,34 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "boards",
         title: "KiCad's demo boards up to 20 MB, and the corpus of real projects where it is",
-        budget_min: 6,
+        budget_min: 8,
         heavy: true,
-        commands: &[&[
-            "cargo",
-            "test",
-            "--locked",
-            "--package",
-            "pcbflow-tests",
-            "--features",
-            "heavy",
-            "--test",
-            "main_job",
-            "corpus",
-        ]],
-        env: &[],
+        commands: &[
+            &[
+                "cargo",
+                "test",
+                "--locked",
+                "--package",
+                "pcbflow-tests",
+                "--features",
+                "heavy",
+                "--test",
+                "main_job",
+                "corpus",
+            ],
+            &[
+                "cargo",
+                "test",
+                "--locked",
+                "--package",
+                "pcbflow-kicad",
+                "--test",
+                "in_place",
+                "--test",
+                "exports",
+            ],
+        ],
+        env: &[("PCBFLOW_HEAVY", "1")],
     },
     Suite {
         name: "newcomer",

@@ -53,6 +53,9 @@ fn netlist_and_comparison_of_stickhub() {
 
 #[test]
 fn every_board_of_the_corpus_exports_what_it_has() {
+    if !heavy() {
+        return;
+    }
     for (folder, named, _) in BOARDS {
         let Some(path) = corpus(folder) else { return };
         let bench = Bench::new();

@@ -345,8 +345,7 @@ fn a_jobset_with_an_unknown_job_crashes_and_one_that_is_sound_does_not() {
 /// A board of 100 MB, behind `PCBFLOW_HEAVY`.
 #[test]
 fn a_board_of_100_mb_ends_within_its_deadline() {
-    if std::env::var_os("PCBFLOW_HEAVY").is_none() {
-        note("skipped: PCBFLOW_HEAVY is not set");
+    if !heavy() {
         return;
     }
     let Some(mut bench) = stickhub() else { return };

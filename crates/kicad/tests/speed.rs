@@ -15,8 +15,7 @@ const ROUNDS: usize = 3;
 
 #[test]
 fn side_by_side_against_one_after_another() {
-    if std::env::var_os("PCBFLOW_HEAVY").is_none() {
-        note("skipped: PCBFLOW_HEAVY is not set");
+    if !heavy() {
         return;
     }
     for (name, board) in [("stickhub", "StickHub.kicad_pcb"), ("video", "video.kicad_pcb")] {

@@ -79,7 +79,11 @@ fn fits(
     let (board, _) = find(site, ledger, args.board.as_deref(), ask)?;
     let (_, state) = fold_board(ledger, &board)?;
     let kind = state.asks.iter().find(|a| a.id == *ask).map(|a| a.kind.as_str()).unwrap_or("");
-    let words: &[&str] = if kind == "go_ahead" { &["yes", "no"] } else { &["retry", "yes", "no"] };
+    let words: &[&str] = match kind {
+        "go_ahead" => &["yes", "no"],
+        "sign_in" => &["push", "retry", "no"],
+        _ => &["retry", "yes", "no"],
+    };
     if words.contains(&text) || FREE_KINDS.iter().any(|k| kind.starts_with(k)) {
         return Ok(());
     }

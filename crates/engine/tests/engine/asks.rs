@@ -183,9 +183,8 @@ async fn a_step_that_waits_for_findings_does_not_hide_them() {
     let manifest = board(&[("01-p", vec![step("s", "read", &[]), step("t", "read", &["s"])])]);
     let report = bench.run(&manifest).await;
     assert_eq!(report.verdict, Verdict::Findings);
-    let fail = |f: &Fact| {
-        matches!(f, Fact::PhaseVerdictGiven { verdict, .. } if verdict.word() == "FAIL")
-    };
+    let fail =
+        |f: &Fact| matches!(f, Fact::PhaseVerdictGiven { verdict, .. } if verdict.word() == "FAIL");
     assert_eq!(bench.count(fail), 1);
     assert_eq!(bench.world.called("run t"), 0);
 }

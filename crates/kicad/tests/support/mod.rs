@@ -420,6 +420,15 @@ pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
+/// Whether the tests over many whole boards run, which take minutes: behind `PCBFLOW_HEAVY`.
+pub fn heavy() -> bool {
+    let heavy = std::env::var_os("PCBFLOW_HEAVY").is_some();
+    if !heavy {
+        note("skipped: PCBFLOW_HEAVY is not set");
+    }
+    heavy
+}
+
 /// Writes a line to standard error, past the test harness.
 pub fn note(text: &str) {
     let _written = writeln!(std::io::stderr(), "note: {text}");

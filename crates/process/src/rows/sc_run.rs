@@ -230,10 +230,7 @@ pub(super) const SC_4: Row = Row {
         ask_kind: "check_step",
         tool: "the step's own tool",
     },
-    recipe: Recipe {
-        kind: RecipeKind::Real,
-        how: "a real program that prints without end",
-    },
+    recipe: Recipe { kind: RecipeKind::Real, how: "a real program that prints without end" },
     available: Available::Now,
     passing: false,
 };

@@ -201,10 +201,7 @@ pub(super) const LG_4: Row = Row {
         ask_kind: "make_writable",
         tool: "the project folder",
     },
-    recipe: Recipe {
-        kind: RecipeKind::Real,
-        how: "a real folder mounted read-only",
-    },
+    recipe: Recipe { kind: RecipeKind::Real, how: "a real folder mounted read-only" },
     available: Available::Now,
     passing: false,
 };
