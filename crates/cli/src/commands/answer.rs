@@ -80,7 +80,7 @@ fn fits(
     let (_, state) = fold_board(ledger, &board)?;
     let kind = state.asks.iter().find(|a| a.id == *ask).map(|a| a.kind.as_str()).unwrap_or("");
     let words: &[&str] = match kind {
-        "go_ahead" => &["yes", "no"],
+        "go_ahead" => &["yes", "no", "retry"],
         "sign_in" => &["push", "retry", "no"],
         _ => &["retry", "yes", "no"],
     };
