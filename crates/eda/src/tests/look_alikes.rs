@@ -74,7 +74,7 @@ fn files_and_other_programs_need_no_easyeda_login() {
         "error: EACCES: permission denied, open '/hw/out/drc.json'",
         "fatal: Authentication failed for 'https://github.com/a/b.git'",
         "remote: HTTP 401 from github.com",
-        "npm ERR! 401 Unauthorized - GET https://registry.npmjs.org/x",
+        "npm ERR! 401 Unauthorized - GET https://packages.example.org/x",
         "npm ERR! 429 Too Many Requests",
         "API Error: 401 {\"type\":\"authentication_error\"} from api.anthropic.com",
         "fatal: unable to access: The requested URL returned error: 403 Forbidden",
