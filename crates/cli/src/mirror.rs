@@ -21,7 +21,7 @@ struct Told {
 impl HumanMessage for Told {
     fn message(&self, facts: &MessageFacts<'_>) -> String {
         let row = ClassId::new(facts.class).ok().and_then(|c| self.catalogue.row(&c).copied());
-        let Some(row) = row else { return plain(facts.status).to_owned() };
+        let Some(row) = row else { return plain(facts.status, facts.notes) };
         let place = Place {
             board: BoardSlot::new(facts.board).ok(),
             phase: PhaseName::new(facts.phase).ok(),
@@ -49,12 +49,14 @@ impl HumanMessage for Told {
 }
 
 /// What is said of an attempt behind which no failure class stands.
-fn plain(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "It went as it should.",
-        Status::Recovered => "It works again.",
-        Status::Failed => "It did not pass.",
-        Status::Escalated => "You are needed.",
+fn plain(status: Status, notes: u64) -> String {
+    match (status, notes) {
+        (Status::Ok, 0) => "It went as it should.".to_owned(),
+        (Status::Ok, 1) => "It passed with 1 warning.".to_owned(),
+        (Status::Ok, many) => format!("It passed with {many} warnings."),
+        (Status::Recovered, _) => "It works again.".to_owned(),
+        (Status::Failed, _) => "It did not pass.".to_owned(),
+        (Status::Escalated, _) => "You are needed.".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pcbflow_core::catalogue::Catalogue;
@@ -12,7 +12,7 @@ use pcbflow_core::event::{Event, Fact};
 use pcbflow_core::ids::{BoardName, StepKey};
 use pcbflow_core::manifest::COMMIT_STEP;
 use pcbflow_core::ports::Progress;
-use pcbflow_core::time::Timestamp;
+use pcbflow_core::text::one_line;
 use pcbflow_humanize::message::Part;
 use pcbflow_humanize::slots::Slots;
 use pcbflow_humanize::story::{Outcome, Story};
@@ -22,21 +22,68 @@ use crate::ui::{Label, Ui};
 
 /// How often the spinner moves, in milliseconds.
 const SPINNER_TICK_MS: u64 = 200;
+/// Silence, in milliseconds, after which a line says that the work goes on, where no spinner does.
+const ALIVE_AFTER_MS: u64 = 30_000;
+/// How often it is looked whether that line is due, in milliseconds.
+const ALIVE_LOOK_MS: u64 = 1_000;
+/// Most characters of what a step says of itself.
+const DOING_CHARS_MAX: usize = 60;
 
 /// Shows how a run goes.
 pub struct LineProgress {
     ui: Ui,
     catalogue: Arc<Catalogue>,
     state: Mutex<Shown>,
+    began: Instant,
+}
+
+/// A step under way.
+struct Running {
+    /// When it began, in milliseconds since the start.
+    since_ms: u64,
+    /// What it says of itself.
+    doing: String,
 }
 
 #[derive(Default)]
 struct Shown {
-    running: BTreeMap<String, Timestamp>,
+    running: BTreeMap<String, Running>,
+    /// When the last line was said, in milliseconds since the start.
+    said_ms: u64,
     took: BTreeMap<String, u64>,
     healed: BTreeMap<String, String>,
     bar: Option<ProgressBar>,
     several_boards: bool,
+}
+
+impl Shown {
+    /// How a step is called: with several boards its board comes first.
+    fn name(&self, board: &BoardName, step: &str) -> String {
+        if self.several_boards { format!("{board}  {step}") } else { step.to_owned() }
+    }
+
+    /// What runs, in one line for the spinner.
+    fn working(&self) -> String {
+        let one = |(name, running): (&String, &Running)| match running.doing.as_str() {
+            "" => name.clone(),
+            doing => format!("{name}: {doing}"),
+        };
+        self.running.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The lines that are due after a long silence: one for each step under way.
+    fn alive_lines(&mut self, now_ms: u64) -> Vec<String> {
+        if self.running.is_empty() || now_ms.saturating_sub(self.said_ms) < ALIVE_AFTER_MS {
+            return Vec::new();
+        }
+        self.said_ms = now_ms;
+        let one = |(name, running): (&String, &Running)| {
+            let took = seconds(now_ms.saturating_sub(running.since_ms));
+            let doing = if running.doing.is_empty() { "" } else { ": " };
+            format!("{:<11} {name}{took}{doing}{}", "goes on", running.doing)
+        };
+        self.running.iter().map(one).collect()
+    }
 }
 
 impl LineProgress {
@@ -44,7 +91,7 @@ impl LineProgress {
     #[must_use]
     pub fn new(ui: Ui, catalogue: Arc<Catalogue>, several_boards: bool) -> LineProgress {
         let shown = Shown { several_boards, ..Shown::default() };
-        LineProgress { ui, catalogue, state: Mutex::new(shown) }
+        LineProgress { ui, catalogue, state: Mutex::new(shown), began: Instant::now() }
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
@@ -59,7 +106,27 @@ impl LineProgress {
         }
     }
 
-    fn say(&self, shown: &Shown, line: &str) {
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Says now and then what goes on, for as long as it is polled: in a log of a CI run, half an
+    /// hour without a word looks like a hang. Where a spinner turns or a machine reads, nothing.
+    pub async fn alive(&self) {
+        let wanted = self.ui.progress() && !self.ui.machine() && !self.ui.is_terminal();
+        let mut tick = tokio::time::interval(Duration::from_millis(ALIVE_LOOK_MS));
+        while wanted {
+            tick.tick().await;
+            let mut shown = self.shown();
+            let now_ms = self.now_ms();
+            for line in shown.alive_lines(now_ms) {
+                self.ui.say(&line);
+            }
+        }
+    }
+
+    fn say(&self, shown: &mut Shown, line: &str) {
+        shown.said_ms = self.now_ms();
         match &shown.bar {
             Some(bar) => bar.suspend(|| self.ui.say(line)),
             None => self.ui.say(line),
@@ -83,12 +150,11 @@ impl LineProgress {
             shown.bar = Some(bar);
         }
         if let Some(bar) = &shown.bar {
-            let names: Vec<&str> = shown.running.keys().map(String::as_str).collect();
-            bar.set_message(names.join(", "));
+            bar.set_message(shown.working());
         }
     }
 
-    fn line(&self, shown: &Shown, board: &BoardName, label: Label, word: &str, what: &str) {
+    fn line(&self, shown: &mut Shown, board: &BoardName, label: Label, word: &str, what: &str) {
         let board = if shown.several_boards { format!("{board}  ") } else { String::new() };
         let line = if self.ui.options.narrated {
             format!("{board}{what}: {word}.")
@@ -105,11 +171,14 @@ impl LineProgress {
         let name = key.as_ref().map(ToString::to_string).unwrap_or_default();
         match &event.fact {
             Fact::AttemptStarted { .. } => {
-                shown.running.insert(name, event.at);
+                let running = Running { since_ms: self.now_ms(), doing: String::new() };
+                let name = shown.name(&board, &name);
+                shown.running.insert(name, running);
                 self.spin(&mut shown);
             }
             Fact::AttemptFinished { took_ms, .. } => {
-                shown.running.remove(&name);
+                let shown_as = shown.name(&board, &name);
+                shown.running.remove(&shown_as);
                 shown.took.insert(name, *took_ms);
                 self.spin(&mut shown);
             }
@@ -127,10 +196,10 @@ impl LineProgress {
                 } else {
                     (Label::Ok, "ok")
                 };
-                self.line(&shown, &board, label, word, &format!("{name}{took}"));
+                self.line(&mut shown, &board, label, word, &format!("{name}{took}"));
             }
             Fact::StepSkipped { .. } => {
-                self.line(&shown, &board, Label::Dim, "up to date", &name);
+                self.line(&mut shown, &board, Label::Dim, "up to date", &name);
             }
             Fact::StepHeld { gate } => {
                 let (label, word) = match gate {
@@ -138,22 +207,28 @@ impl LineProgress {
                     Gate::Empty => (Label::Unverified, "empty"),
                     _ => (Label::Unverified, "unverified"),
                 };
-                self.line(&shown, &board, label, word, &name);
+                self.line(&mut shown, &board, label, word, &name);
             }
             Fact::StepEscalated { try_later: true, .. } => {
-                self.line(&shown, &board, Label::Failed, "try later", &name);
+                self.line(&mut shown, &board, Label::Failed, "try later", &name);
             }
             Fact::AskRaised { .. } => {
-                self.line(&shown, &board, Label::NeedsYou, "needs you", &name)
+                self.line(&mut shown, &board, Label::NeedsYou, "needs you", &name)
             }
             Fact::FailureDiagnosed { class, slots, .. } => {
                 let what = self.what(class.as_str(), slots, &board, key.as_ref());
-                self.line(&shown, &board, Label::NeedsYou, "trouble", &format!("{name}: {what}"));
+                self.line(
+                    &mut shown,
+                    &board,
+                    Label::NeedsYou,
+                    "trouble",
+                    &format!("{name}: {what}"),
+                );
             }
             Fact::PhaseVerdictGiven { verdict, .. } => {
                 let phase = event.phase().map(ToString::to_string).unwrap_or_default();
                 self.line(
-                    &shown,
+                    &mut shown,
                     &board,
                     Label::Heading,
                     "phase",
@@ -162,7 +237,7 @@ impl LineProgress {
             }
             Fact::OutputsCommitted { commit } => {
                 let short: String = commit.chars().take(10).collect();
-                self.line(&shown, &board, Label::Dim, "committed", &short);
+                self.line(&mut shown, &board, Label::Dim, "committed", &short);
             }
             _ => {}
         }
@@ -191,8 +266,16 @@ fn seconds(ms: u64) -> String {
 }
 
 impl Progress for LineProgress {
-    fn doing(&self, _key: &StepKey, _text: &str) {
+    fn doing(&self, key: &StepKey, text: &str) {
         let mut shown = self.shown();
+        let end = format!("  {key}");
+        let name = key.to_string();
+        let of_step = |n: &String| *n == name || n.ends_with(&end);
+        let mut found = shown.running.iter_mut().filter(|(n, _)| of_step(n));
+        // Of two boards with such a step it can't be told which one speaks.
+        if let (Some((_, running)), None) = (found.next(), found.next()) {
+            running.doing = one_line(text).chars().take(DOING_CHARS_MAX).collect();
+        }
         self.spin(&mut shown);
     }
 
@@ -208,5 +291,27 @@ impl Progress for LineProgress {
                 self.show(event);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_silence_is_broken_by_one_line_a_step() {
+        let mut shown = Shown::default();
+        assert!(shown.alive_lines(10 * ALIVE_AFTER_MS).is_empty(), "nothing runs");
+        for (name, doing) in [("a/drc", "checking the design rules"), ("b/make", "")] {
+            let running = Running { since_ms: 500, doing: doing.to_owned() };
+            shown.running.insert(name.to_owned(), running);
+        }
+        assert!(shown.alive_lines(ALIVE_AFTER_MS - 1).is_empty());
+        assert_eq!(
+            shown.alive_lines(ALIVE_AFTER_MS + 600),
+            ["goes on     a/drc  30.1 s: checking the design rules", "goes on     b/make  30.1 s"]
+        );
+        assert!(shown.alive_lines(ALIVE_AFTER_MS + 700).is_empty(), "said only now");
+        assert_eq!(shown.working(), "a/drc: checking the design rules, b/make");
     }
 }

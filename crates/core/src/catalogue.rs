@@ -264,7 +264,10 @@ impl Catalogue {
                     let parts: Vec<String> = matcher
                         .all
                         .iter()
-                        .map(|p| format!("{}: {}", p.source.word(), p.code))
+                        .map(|p| match p.code {
+                            "" => p.source.word().to_owned(),
+                            code => format!("{}: {code}", p.source.word()),
+                        })
                         .collect();
                     found.push(Candidate {
                         trust: matcher.trust(),

@@ -176,6 +176,9 @@ impl Case<'_> {
                 decision: Decision::ReadBack { rung: None },
                 reason: "guarded: the guard is asked first".to_owned(),
             },
+            _ if self.step.last_attempt.0 > 0 => {
+                self.attempt(None, 0, "planned again: begins anew")
+            }
             _ => self.attempt(None, 0, "first attempt"),
         }
     }

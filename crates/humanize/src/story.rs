@@ -280,6 +280,14 @@ impl Teller<'_, '_> {
         tool.into_iter().fold(self.slots.clone(), Slots::or)
     }
 
+    /// The first text where the tool has a name of its own, else the second: "the step's own tool"
+    /// says nothing where no step is named.
+    fn of_tool(&self, texts: (&'static str, &'static str)) -> &'static str {
+        let slots = self.general_slots();
+        let named = |slot: &Slot| !slot.words().0.starts_with("the step's own");
+        if slots.get("tool").is_some_and(named) { texts.0 } else { texts.1 }
+    }
+
     fn what(&self, gaps: &mut Vec<Gap>) -> Text {
         let row = self.story.row;
         let what = self
@@ -288,7 +296,7 @@ impl Teller<'_, '_> {
             .as_deref()
             .and_then(|v| variants::find(row.id, v))
             .map_or(row.texts.what, |v| v.what);
-        self.fill(Part::What, what, "A step that uses {tool} did not work.", gaps)
+        self.fill(Part::What, what, self.of_tool(GENERAL_WHAT), gaps)
     }
 
     fn why(&self, gaps: &mut Vec<Gap>) -> Text {
@@ -406,8 +414,11 @@ impl Teller<'_, '_> {
         let variant = variant.and_then(|v| variants::find(self.story.row.id, v));
         let action = variant.and_then(|v| v.ask).unwrap_or(texts.ask);
         let asks = !action.is_empty();
-        let general =
-            if self.slots.get("step").is_some() { "Check the step {step}" } else { "Check {tool}" };
+        let general = if self.slots.get("step").is_some() {
+            "Check the step {step}"
+        } else {
+            self.of_tool(GENERAL_ASK)
+        };
         match self.story.outcome {
             Outcome::Recovered | Outcome::FixedByPerson => Text::fixed(lists::NOTHING),
             _ if asks => self.going_on(self.fill(Part::Ask, action, general, gaps)),
@@ -437,6 +448,11 @@ fn ways_tried(ways: u64) -> Text {
 }
 
 /// Said when nobody knows why.
+/// Said of a failure whose own text can't be filled: with the tool's name, and without.
+const GENERAL_WHAT: (&str, &str) =
+    ("A step that uses {tool} did not work.", "A step of the flow did not work.");
+/// Asked for where no step is named: with the tool's name, and without.
+const GENERAL_ASK: (&str, &str) = ("Check {tool}", "Check the step that failed");
 const UNKNOWN_WHY: &str = "I don't know yet why.";
 
 #[cfg(test)]

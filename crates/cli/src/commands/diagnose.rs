@@ -51,6 +51,9 @@ const SIGNALS: &[(&str, i32)] = &[
     ("TERM", 15),
 ];
 
+/// What a shell adds to the number of the signal that ended a program.
+const SHELL_SIGNAL_BASE: i32 = 128;
+
 /// `pcbflow diagnose`.
 ///
 /// # Errors
@@ -91,6 +94,10 @@ fn evidence(args: &DiagnoseArgs) -> Result<Evidence, CommandError> {
     let mut evidence = Evidence::new(layer(&tool), &tool);
     if let Some(status) = args.exit {
         evidence.push(Signal::exit_status(status));
+        // A shell tells a signal as 128 and its number.
+        if let Some((_, number)) = SIGNALS.iter().find(|(_, n)| status == SHELL_SIGNAL_BASE + n) {
+            evidence.push(Signal::exit_signal(*number));
+        }
     }
     if let Some(signal) = &args.signal {
         evidence.push(Signal::exit_signal(signal_number(signal)?));
@@ -253,6 +260,20 @@ mod tests {
         for bad in ["", "0", "65", "-9", "SIGNOPE"] {
             assert!(signal_number(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_shells_status_tells_the_signal() {
+        let seen = |exit| {
+            let none = DiagnoseArgs { text: None, http: None, exit, signal: None, tool: None };
+            let numbers = evidence(&none).unwrap().signals;
+            numbers.iter().filter_map(|s| s.number).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(Some(139)), [139, 11]);
+        assert_eq!(seen(Some(137)), [137, 9]);
+        assert_eq!(seen(Some(1)), [1]);
+        assert_eq!(seen(Some(-11)), [-11]);
+        assert_eq!(seen(Some(160)), [160], "no signal of that number ends a program");
     }
 
     #[test]

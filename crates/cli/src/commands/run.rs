@@ -185,7 +185,12 @@ pub fn drive_boards(
     ));
     let results = runtime.block_on(async {
         stop.listen();
-        drive_all(site, &boards, drive, &ledger, &stop, &progress).await
+        let driven = drive_all(site, &boards, drive, &ledger, &stop, &progress);
+        tokio::select! {
+            results = driven => results,
+            // Speaks until the work is done; where it has nothing to say it ends at once.
+            results = async { progress.alive().await; std::future::pending().await } => results,
+        }
     });
     progress.end();
     site.after_run(&opened.ledger, &boards, app);

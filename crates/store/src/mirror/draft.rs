@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pcbflow_core::check::Gate;
 use pcbflow_core::event::{CheckPurpose, Decision, Ended, Event, Fact, Words, word};
 use pcbflow_core::evidence::Source;
 use pcbflow_core::ids::{Digest, PhaseId, Seq, StepId};
@@ -45,6 +46,8 @@ pub(super) struct Draft {
     tried: Vec<String>,
     seq: Seq,
     hash: Digest,
+    /// Findings that let the step pass and are still to be read: its warnings.
+    notes: u64,
     /// Something was said about it: it has a line.
     judged: bool,
     /// Nothing can change it any more.
@@ -111,8 +114,9 @@ impl Phase {
                 let Some(draft) = self.last(step) else { return false };
                 draft.finish(*ended, tool, event, words);
             }
-            Fact::CheckObserved { purpose: CheckPurpose::Step, gate, .. } => {
+            Fact::CheckObserved { purpose: CheckPurpose::Step, gate, counts, .. } => {
                 let Some(draft) = self.last(step) else { return false };
+                draft.notes = if *gate == Gate::Warn { u64::from(counts.warnings) } else { 0 };
                 draft.judge(if gate.advances() { Status::Ok } else { Status::Failed });
             }
             Fact::FailureDiagnosed { class, known, slots, .. } => {
@@ -193,6 +197,7 @@ impl Phase {
             tried: context.tried,
             seq: event.seq,
             hash: event.hash,
+            notes: 0,
             judged: false,
             closed: false,
         });
@@ -288,6 +293,7 @@ impl Draft {
             known: failure.is_some_and(|f| f.known),
             tried: &self.tried,
             tool: &self.tool,
+            notes: self.notes,
             slots: failure.map_or(&no_slots, |f| &f.slots),
         });
         Some(Record {

@@ -29,7 +29,7 @@ pub use records::Records;
 const PROJECTION: &str = "mirror";
 
 /// Version of the fold; another one is not read.
-const PROJECTION_VERSION: u32 = 1;
+const PROJECTION_VERSION: u32 = 2;
 
 /// What a message for the engineer may be made of.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +50,8 @@ pub struct MessageFacts<'m> {
     pub tried: &'m [String],
     /// Tool and version that ran.
     pub tool: &'m str,
+    /// Warnings with which a step passed.
+    pub notes: u64,
     /// Values of the message.
     pub slots: &'m BTreeMap<String, String>,
 }

@@ -21,6 +21,7 @@ struct Plain;
 impl HumanMessage for Plain {
     fn message(&self, facts: &MessageFacts<'_>) -> String {
         match facts.class {
+            "" if facts.notes > 0 => format!("{} has {} notes.", facts.step, facts.notes),
             "" => format!("{} is done.", facts.step),
             class => format!("{} met {class}.", facts.step),
         }
@@ -209,6 +210,32 @@ fn a_healed_step_has_the_seeds_record() {
             "          → wire block U3 met EDA-1.",
         ]
     );
+}
+
+#[test]
+fn warnings_with_which_a_step_passed_are_told() {
+    let place = Place::new();
+    let ledger = place.open();
+    let mirrors = mirrors(&place);
+    let counts = pcbflow_core::check::Counts { warnings: 74, ..Default::default() };
+    for (gate, said) in
+        [(Gate::Warn, "wire block U3 has 74 notes."), (Gate::Pass, "wire block U3 is done.")]
+    {
+        let checked = Fact::CheckObserved {
+            check: "c".into(),
+            purpose: CheckPurpose::Step,
+            outcome: CheckOutcome::Pass,
+            gate,
+            counts,
+            findings: None,
+        };
+        for (fact, words) in [started(), finished(""), (checked, Words::default())] {
+            ledger.append(&board("door-sensor"), Expect::Any, &[event(1, fact, words)]).unwrap();
+        }
+        mirrors.update(ledger.as_ref(), &name()).unwrap();
+        let log = String::from_utf8(files(&place)["04-schematic-generation.log"].clone()).unwrap();
+        assert!(log.trim_end().ends_with(said), "{log}");
+    }
 }
 
 /// Random histories: whatever is written on the way is what a rebuild writes.
