@@ -186,7 +186,7 @@ fn hang() -> Scene {
         class: Some("SC-3"),
         ground: Ground::Fresh,
         acts: after_begin(vec![
-            SetTimeout("kicad/drc", "10s"),
+            SetTimeout("kicad/drc", "20s"),
             Act::StandIn(StandIn::Hangs),
             Say(
                 "The first check never ends. It is stopped with everything that it started, and tried once more.",

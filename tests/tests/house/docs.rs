@@ -165,12 +165,18 @@ fn kebab(name: &str) -> String {
     out
 }
 
+/// The hosts of the addresses in a line.
+fn hosts_of(line: &str) -> impl Iterator<Item = &str> {
+    line.split("://").skip(1).filter_map(|rest| rest.split(['/', ':', '\'', '"', ' ', ')']).next())
+}
+
 #[test]
 fn nothing_of_a_machine_stands_in_the_files() {
     let root = files::root().to_string_lossy().into_owned();
     let home = std::env::var("HOME").unwrap_or_default();
     // Put together here, so that this file does not find itself.
     let hosts = [["crates", "io"].join("."), ["pypi", "org"].join("."), ["npmjs", "com"].join(".")];
+    let registries = ["crates", "pypi", "npmjs", "debian"].map(|name| format!("{name}."));
     let mut faults = Vec::new();
     for file in files::all().iter().filter(|f| *f != "Cargo.lock") {
         for (at, line) in files::text(file).lines().enumerate() {
@@ -180,7 +186,10 @@ fn nothing_of_a_machine_stands_in_the_files() {
             let host = hosts.iter().find(|h| {
                 line.contains(&format!("://{h}")) || line.contains(&format!("index.{h}"))
             });
-            if path(&root) || path(&home) || host.is_some() {
+            let registry = hosts_of(line).any(|host| {
+                registries.iter().any(|r| host.starts_with(r) || host.contains(&format!(".{r}")))
+            });
+            if path(&root) || path(&home) || host.is_some() || registry {
                 faults.push(format!("{file}:{}", at + 1));
             }
         }
