@@ -4,7 +4,7 @@
 //! appended at once. When another process was faster, the journal folds its events in and decides
 //! again, so that parallel writers have one history.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pcbflow_core::event::{Actor, Decision, Event, Fact, NewEvent, Words};
 use pcbflow_core::ids::{BoardName, Digest, RunId, Scope, Seq, StepKey, StreamId};
@@ -29,7 +29,8 @@ pub struct Journal {
     stream: StreamId,
     board: BoardName,
     policy: Arc<Policy>,
-    policy_digest: Digest,
+    /// Taken when the first event needs it: it is made of the whole table.
+    policy_digest: OnceLock<Digest>,
     run: Option<RunId>,
     head: Option<Head>,
     /// Fold of what is durable.
@@ -53,7 +54,6 @@ impl Journal {
     ) -> Result<Journal, EngineError> {
         let stream = StreamId::Board(board.clone());
         let (head, durable) = fold_board(ledger.as_ref(), &board)?;
-        let policy_digest = policy.digest();
         Ok(Journal {
             ledger,
             clock,
@@ -61,7 +61,7 @@ impl Journal {
             stream,
             board,
             policy,
-            policy_digest,
+            policy_digest: OnceLock::new(),
             run: None,
             head,
             state: durable.clone(),
@@ -91,7 +91,7 @@ impl Journal {
     /// Digest of the policy.
     #[must_use]
     pub fn policy_digest(&self) -> Digest {
-        self.policy_digest
+        *self.policy_digest.get_or_init(|| self.policy.digest())
     }
 
     /// Events from here on belong to this run.
@@ -190,7 +190,7 @@ impl Journal {
                 based_on,
                 now,
                 seed,
-                policy: self.policy_digest,
+                policy: self.policy_digest(),
             };
             let mut events = vec![NewEvent {
                 at: now,

@@ -30,7 +30,7 @@ mod watch;
 pub use claim::Claim;
 pub use clock::SystemClock;
 pub use journal::{Journal, fold_board};
-pub use run::run_board;
+pub use run::{idle_board, run_board};
 pub use setup::{BoardSetup, EngineError, Host, Parts, RunOptions, RunReport, StepReport};
 
 /// Compiles the example of the README.

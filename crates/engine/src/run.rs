@@ -50,6 +50,38 @@ pub async fn run_board(
     }
 }
 
+/// Whether a run would find nothing to do, seen without a claim and without a writable ledger: the
+/// report of such a run, or `None` when there may be work and [`run_board`] must look for itself.
+/// Appends nothing.
+///
+/// # Errors
+/// [`EngineError`]: the storage.
+pub async fn idle_board(
+    parts: &Parts,
+    setup: &BoardSetup,
+    options: &RunOptions,
+) -> Result<Option<RunReport>, EngineError> {
+    if options.force || options.checks_only || options.resume {
+        return Ok(None);
+    }
+    let journal = open_journal(parts, setup).await?;
+    // A run that somebody else is in the middle of is theirs to end.
+    if going_on(journal.state(), options).is_some() {
+        return Ok(None);
+    }
+    let phases = phases(setup, options, parts);
+    let mut run = Run::new(parts, setup, options, journal, options.seed, &phases);
+    let idle = run.nothing_to_do().await?;
+    Ok(idle.then(|| run.report(StopCause::NothingToDo, None)))
+}
+
+async fn open_journal(parts: &Parts, setup: &BoardSetup) -> Result<Journal, EngineError> {
+    let (ledger, clock) = (Arc::clone(&parts.ledger), Arc::clone(&parts.services.clock));
+    let (progress, policy) = (Arc::clone(&parts.services.progress), Arc::clone(&parts.policy));
+    let board = setup.board().clone();
+    crate::journal::blocking(move || Journal::open(ledger, clock, progress, board, policy)).await
+}
+
 async fn heartbeat(mut claim: Claim, clock: &dyn Clock) -> Infallible {
     // Ends with the run, which drops this future.
     loop {
@@ -65,12 +97,7 @@ async fn claimed(
     setup: &BoardSetup,
     options: &RunOptions,
 ) -> Result<RunReport, EngineError> {
-    let (ledger, clock) = (Arc::clone(&parts.ledger), Arc::clone(&parts.services.clock));
-    let (progress, policy) = (Arc::clone(&parts.services.progress), Arc::clone(&parts.policy));
-    let board = setup.board().clone();
-    let journal =
-        crate::journal::blocking(move || Journal::open(ledger, clock, progress, board, policy))
-            .await?;
+    let journal = open_journal(parts, setup).await?;
     let going_on = going_on(journal.state(), options);
     let seed = going_on.as_ref().map_or(options.seed, |r| r.seed);
     let mut options = options.clone();
@@ -78,17 +105,7 @@ async fn claimed(
         options.run = run.id.clone();
     }
     let phases = phases(setup, &options, parts);
-    let mut run = Run {
-        dispatcher: Dispatcher::new(parts, setup, &options, journal, seed),
-        setup,
-        parts,
-        phases: &phases,
-        options: &options,
-        resumed_at: None,
-        settled: Vec::new(),
-        notes: BTreeMap::new(),
-    };
-    run.note_clock();
+    let mut run = Run::new(parts, setup, &options, journal, seed, &phases);
     run.dispatcher.journal.set_run(options.run.clone());
     if going_on.is_none() && !options.force && !options.checks_only && run.nothing_to_do().await? {
         return Ok(run.report(StopCause::NothingToDo, None));
@@ -158,6 +175,23 @@ pub(crate) struct Run<'a> {
     pub resumed_at: Option<StepKey>,
     pub settled: Vec<StepKey>,
     pub notes: BTreeMap<String, String>,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        parts: &'a Parts,
+        setup: &'a BoardSetup,
+        options: &'a RunOptions,
+        journal: Journal,
+        seed: u64,
+        phases: &'a [PhaseDef],
+    ) -> Run<'a> {
+        let dispatcher = Dispatcher::new(parts, setup, options, journal, seed);
+        let (resumed_at, settled, notes) = (None, Vec::new(), BTreeMap::new());
+        let mut run = Run { dispatcher, setup, parts, phases, options, resumed_at, settled, notes };
+        run.note_clock();
+        run
+    }
 }
 
 impl Run<'_> {

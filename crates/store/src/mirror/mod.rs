@@ -98,6 +98,25 @@ impl Mirrors {
         self.projects.join(board.as_str()).join(".logs")
     }
 
+    /// Whether the mirrors of a board stand at its head and were not touched since.
+    ///
+    /// # Errors
+    /// Only what the ledger says.
+    pub fn is_current(&self, ledger: &dyn Store, board: &BoardName) -> Result<bool, LedgerError> {
+        let stream = StreamId::Board(board.clone());
+        let Some(head) = ledger.head(&stream)? else { return Ok(false) };
+        let fold = self.cached(ledger, &stream)?;
+        Ok(fold.is_some_and(|f| f.next == head.seq.next() && self.fits(board, &f)))
+    }
+
+    fn cached(&self, ledger: &dyn Store, stream: &StreamId) -> Result<Option<Fold>, LedgerError> {
+        let cached = ledger.fold_cache(stream, PROJECTION, PROJECTION_VERSION)?;
+        Ok(cached.and_then(|(at, bytes)| {
+            let fold: Fold = ciborium::from_reader(bytes.as_slice()).ok()?;
+            (fold.next == at.seq.next()).then_some(fold)
+        }))
+    }
+
     /// Brings the mirrors of a board up to its head.
     ///
     /// # Errors
@@ -108,12 +127,7 @@ impl Mirrors {
         board: &BoardName,
     ) -> Result<Vec<MirrorWarning>, LedgerError> {
         let stream = StreamId::Board(board.clone());
-        let cached = ledger.fold_cache(&stream, PROJECTION, PROJECTION_VERSION)?;
-        let fold = cached.and_then(|(at, bytes)| {
-            let fold: Fold = ciborium::from_reader(bytes.as_slice()).ok()?;
-            (fold.next == at.seq.next()).then_some(fold)
-        });
-        match fold {
+        match self.cached(ledger, &stream)? {
             Some(fold) if self.fits(board, &fold) => self.run(ledger, board, fold),
             _ => self.run(ledger, board, Fold::default()),
         }
