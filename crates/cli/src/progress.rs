@@ -114,8 +114,12 @@ impl LineProgress {
     /// hour without a word looks like a hang. Where a spinner turns or a machine reads, nothing.
     pub async fn alive(&self) {
         let wanted = self.ui.progress() && !self.ui.machine() && !self.ui.is_terminal();
+        if !wanted {
+            return;
+        }
         let mut tick = tokio::time::interval(Duration::from_millis(ALIVE_LOOK_MS));
-        while wanted {
+        // Ends with the run, which drops this future.
+        loop {
             tick.tick().await;
             let mut shown = self.shown();
             let now_ms = self.now_ms();

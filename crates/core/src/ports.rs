@@ -335,7 +335,14 @@ pub struct StepContext {
     pub phase_outputs: Vec<OutputRef>,
     /// Id of the run, for trailers and messages.
     pub run: String,
+    /// The round of looks that this one belongs to; `None` when it is alone and reads for itself.
+    pub round: Option<Round>,
 }
+
+/// A moment in which several steps are looked at: what one look of a round reads of the machine
+/// (installed tools, tables) holds for the others of the same round. Attempts have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round(pub u64);
 
 /// The services a subsystem may use.
 #[derive(Clone)]

@@ -126,6 +126,7 @@ impl Dispatcher<'_> {
             ),
             phase_outputs,
             run: self.options.run.to_string(),
+            round: None,
         }
     }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pcbflow_core::event::{CatchLayer, Ended, Fact, NewEvent, Words};
 use pcbflow_core::evidence::{Evidence, Signal, Source, codes};
 use pcbflow_core::ids::{AttemptNo, Digest, RunId, StepKey};
 use pcbflow_core::manifest::{PhaseDef, StepDef};
+use pcbflow_core::ports::Round;
 use pcbflow_core::projection::{PhaseState, RunState, Stage};
 
 use crate::act::Outcome;
@@ -20,6 +22,8 @@ use crate::setup::EngineError;
 const TRIED_AGAIN: [&str; 2] = ["unverified", "try_later"];
 /// Code of the signal that the process of an attempt is gone.
 const OWNER_GONE: &str = "state.owner_gone";
+/// Counts the rounds of looks of this process.
+static ROUNDS: AtomicU64 = AtomicU64::new(0);
 /// Note of a report: the newest event is of a time that has not come yet.
 const CLOCK_WENT_BACK: &str = "clock_went_back";
 
@@ -27,6 +31,7 @@ impl Run<'_> {
     /// Whether every phase is done and every step of it up to date. Appends nothing.
     pub async fn nothing_to_do(&mut self) -> Result<bool, EngineError> {
         let phases = self.phases;
+        let round = Round(ROUNDS.fetch_add(1, Ordering::Relaxed));
         let mut any = false;
         for phase in phases.iter().filter(|p| !p.steps.is_empty()) {
             let commit = self.commit_phase(phase);
@@ -41,7 +46,7 @@ impl Run<'_> {
             for part in std::iter::once(phase).chain(commit.as_ref()) {
                 for step in &part.steps {
                     any = true;
-                    if !self.up_to_date(part, step).await? {
+                    if !self.up_to_date(part, step, round).await? {
                         return Ok(false);
                     }
                 }
@@ -50,7 +55,12 @@ impl Run<'_> {
         Ok(any)
     }
 
-    async fn up_to_date(&mut self, phase: &PhaseDef, step: &StepDef) -> Result<bool, EngineError> {
+    async fn up_to_date(
+        &mut self,
+        phase: &PhaseDef,
+        step: &StepDef,
+        round: Round,
+    ) -> Result<bool, EngineError> {
         let key = plan::key(&phase.id, &step.id);
         let Some(pass) = self.state().steps.get(&key).and_then(|s| s.pass.clone()) else {
             return Ok(false);
@@ -58,7 +68,8 @@ impl Run<'_> {
         if pass.definition != step.digest() {
             return Ok(false);
         }
-        let job = self.dispatcher.job(phase, step, &key)?;
+        let mut job = self.dispatcher.job(phase, step, &key)?;
+        job.context.round = Some(round);
         let Outcome::Looked(Ok(now)) = job.look().await.outcome else { return Ok(false) };
         let hold = closure::outputs_hold(
             &pass.outputs,

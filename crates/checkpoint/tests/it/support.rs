@@ -392,6 +392,7 @@ fn context(workspace: &Path, board_dir: &Path, scratch: &Path) -> StepContext {
         status: serde_json::json!({"phase": PHASE, "verdicts": {PHASE: "PASS"}}),
         phase_outputs: vec![],
         run: "r-1".into(),
+        round: None,
     }
 }
 

@@ -9,6 +9,8 @@ use std::time::UNIX_EPOCH;
 use pcbflow_core::ports::{Cancel, Spawn, SpawnRequest, SpawnResult};
 use serde::{Deserialize, Serialize};
 
+use crate::steps::cache;
+
 /// Oldest major version that has the checks (`pcb drc`, `sch erc`, parity).
 pub const MAJOR_MIN: u32 = 8;
 /// Time that `kicad-cli version` gets, in milliseconds; it takes 100 ms, more on a cold disk.
@@ -233,10 +235,7 @@ pub async fn versions(
     cancel: &dyn Cancel,
 ) -> Tools {
     let cache_path = state_dir.join(CACHE_FILE);
-    let mut cache: BTreeMap<String, Cached> = std::fs::read(&cache_path)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .unwrap_or_default();
+    let mut cache: BTreeMap<String, Cached> = cache::load(&cache_path);
     let (mut tools, mut seen, mut changed) = (Tools::default(), Vec::new(), false);
     for path in programs {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -264,7 +263,7 @@ pub async fn versions(
         tools.list.push(Tool { path, version });
     }
     if changed {
-        store_cache(&cache_path, &cache);
+        cache::store(&cache_path, &cache);
     }
     tools
 }
@@ -293,21 +292,6 @@ async fn ask_version(
         ..SpawnRequest::default()
     };
     spawn.run(request, cancel).await
-}
-
-/// A cache that can't be written costs a call next time and nothing else.
-fn store_cache(path: &Path, cache: &BTreeMap<String, Cached>) {
-    let write = || -> std::io::Result<()> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer(&mut file, cache)?;
-        file.persist(path)?;
-        Ok(())
-    };
-    if let Err(error) = write() {
-        tracing::debug!(%error, "the versions of KiCad's tools are not cached");
-    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use pcbflow_core::evidence::Evidence;
 use pcbflow_core::ports::{Closure, Services, StepContext};
 
 use super::project::{Project, TABLES};
+use super::seen::Seen;
 use super::stop::{Session, Stop};
-use super::{args, drc, rulesets, tool};
+use super::{args, drc, names, rulesets, tool};
 use crate::cli::call;
 use crate::cli::find::{Choice, FindEnv};
 use crate::file::header::Header;
@@ -21,17 +22,18 @@ const LIBRARY_FILES_MAX: usize = 20_000;
 ///
 /// # Errors
 /// Evidence when the inputs can't be listed.
-pub async fn of(
+pub(crate) async fn of(
     env: &FindEnv,
     context: &StepContext,
     services: &Services,
+    seen: &Seen,
 ) -> Result<Closure, Evidence> {
     let session = Session::new(context, services);
-    let listed = files(&session).await.map_err(|stop| match stop {
+    let listed = files(&session, seen).await.map_err(|stop| match stop {
         Stop::Failed(evidence) => evidence,
         Stop::Refused(_) => session.evidence(),
     })?;
-    let tools = tool::installed(env, context, services).await;
+    let tools = tool::installed_in(env, context, services, seen).await;
     let label = match tools.choose(listed.required) {
         Choice::Use(tool) => tool.label(),
         _ => format!("no {}", call::TOOL),
@@ -52,7 +54,7 @@ struct Listed {
     required: u32,
 }
 
-async fn files(session: &Session<'_>) -> Result<Listed, Stop> {
+async fn files(session: &Session<'_>, seen: &Seen) -> Result<Listed, Stop> {
     let step = &session.context.step;
     let mut files = BTreeSet::new();
     let (mut required, mut sheet_roots) = (0, Vec::new());
@@ -63,9 +65,10 @@ async fn files(session: &Session<'_>) -> Result<Listed, Stop> {
         let (project, file) = Project::of_arg(session, arg)?;
         files.insert(file.clone());
         files.extend(project.own_files());
-        libraries_of(&project, &mut files);
+        files.extend(seen.files("libraries", &project.folder, || libraries_of(&project)));
         if matches!(step.uses.as_str(), "kicad/export" | "kicad/jobset") {
-            models_and_frames_of(&project, &mut files);
+            let named = || models_and_frames_of(session, &project);
+            files.extend(seen.files("models", &project.beside("kicad_pcb"), named));
         }
         match arg {
             "board" => {
@@ -84,7 +87,7 @@ async fn files(session: &Session<'_>) -> Result<Listed, Stop> {
         }
     }
     for root in sheet_roots {
-        let sheets = super::sheet_cache::sheets(session, &root);
+        let sheets = seen.sheets(&root, || super::sheet_cache::sheets(session, &root));
         required = required.max(sheets.required);
         files.extend(sheets.files);
     }
@@ -92,7 +95,8 @@ async fn files(session: &Session<'_>) -> Result<Listed, Stop> {
 }
 
 /// Libraries that the project's own tables name: symbol files, and footprints one by one.
-fn libraries_of(project: &Project, files: &mut BTreeSet<PathBuf>) {
+fn libraries_of(project: &Project) -> BTreeSet<PathBuf> {
+    let mut files = BTreeSet::new();
     for table in TABLES {
         let path = project.folder.join(table);
         let Ok(bytes) = crate::file::read_bounded(&path) else { continue };
@@ -100,35 +104,24 @@ fn libraries_of(project: &Project, files: &mut BTreeSet<PathBuf>) {
         let uris = doc.root().children_named("lib").filter_map(|lib| lib.field("uri", 1));
         for uri in uris {
             let Some(rest) = uri.strip_prefix("${KIPRJMOD}/") else { continue };
-            add_library(&project.folder.join(rest), files);
+            add_library(&project.folder.join(rest), &mut files);
         }
     }
+    files
 }
 
 /// What only the fabrication files show: the 3D models of the board's parts and the drawing frames
 /// of the project, as far as they lie with the project. One that is gone counts as changed.
-fn models_and_frames_of(project: &Project, files: &mut BTreeSet<PathBuf>) {
-    let mut named = |file: &Path, before: &str| {
-        let Ok(bytes) = crate::file::read_bounded(file) else { return };
-        for path in quoted_after(&bytes, before) {
+fn models_and_frames_of(session: &Session<'_>, project: &Project) -> BTreeSet<PathBuf> {
+    names::in_files(session, &[project.beside("kicad_pcb"), project.beside("kicad_pro")])
+        .into_iter()
+        .filter_map(|path| {
             let path = path.strip_prefix("${KIPRJMOD}/").unwrap_or(&path);
             let elsewhere = path.is_empty() || path.contains("${") || path.contains("://");
-            if !elsewhere && !Path::new(path).is_absolute() && files.len() < LIBRARY_FILES_MAX {
-                files.insert(project.folder.join(path));
-            }
-        }
-    };
-    named(&project.beside("kicad_pcb"), "(model");
-    named(&project.beside("kicad_pro"), "\"page_layout_descr_file\":");
-}
-
-/// The text in quotes that follows each place of some words.
-fn quoted_after(bytes: &[u8], before: &str) -> BTreeSet<String> {
-    let text = String::from_utf8_lossy(bytes);
-    text.split(before)
-        .skip(1)
-        .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next())
-        .map(str::to_owned)
+            let lies_here = !elsewhere && !Path::new(path).is_absolute();
+            lies_here.then(|| project.folder.join(path))
+        })
+        .take(LIBRARY_FILES_MAX)
         .collect()
 }
 

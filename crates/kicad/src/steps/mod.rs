@@ -1,6 +1,7 @@
 //! The step kinds of KiCad.
 
 pub mod args;
+pub(crate) mod cache;
 pub mod closure;
 pub mod compare;
 pub mod drc;
@@ -10,10 +11,12 @@ pub mod export;
 pub mod footprint_map;
 pub mod jobset;
 pub mod kinds;
+mod names;
 pub mod netlist;
 mod place;
 pub mod project;
 pub mod rulesets;
+mod seen;
 mod sheet_cache;
 pub mod stop;
 mod subsystem;

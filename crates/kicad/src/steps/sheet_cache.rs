@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::cache;
 use super::stop::Session;
 use crate::file::header::Header;
 use crate::file::schematic::{Hierarchy, MAX_SHEET_FILES, SubSheet};
@@ -37,10 +38,7 @@ pub struct SheetFiles {
 #[must_use]
 pub fn sheets(session: &Session<'_>, root: &Path) -> SheetFiles {
     let cache_path = session.context.state_dir.join(CACHE_FILE);
-    let mut cache: BTreeMap<String, Cached> = std::fs::read(&cache_path)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .unwrap_or_default();
+    let mut cache: BTreeMap<String, Cached> = cache::load(&cache_path);
     let (mut out, mut waiting) = (SheetFiles::default(), vec![root.to_owned()]);
     let mut learned = false;
     while let Some(path) = waiting.pop() {
@@ -56,8 +54,12 @@ pub fn sheets(session: &Session<'_>, root: &Path) -> SheetFiles {
                 if cache.len() >= CACHED_MAX {
                     cache.clear();
                 }
-                cache.insert(key, read.clone());
-                learned = true;
+                // Saved between the two readings: what was read is not what the digest stands for.
+                let still = session.services.digests.digest(&path);
+                if matches!(still, Ok(Some((now, _))) if now == digest) {
+                    cache.insert(key, read.clone());
+                    learned = true;
+                }
                 read
             }
         };
@@ -66,7 +68,7 @@ pub fn sheets(session: &Session<'_>, root: &Path) -> SheetFiles {
         waiting.extend(sheet.children.iter().map(|c| join(&folder, c)));
     }
     if learned {
-        store(&cache_path, &cache);
+        cache::store(&cache_path, &cache);
     }
     out
 }
@@ -96,19 +98,4 @@ fn read(path: &Path) -> Cached {
     let named = |c: &SubSheet| c.path.is_some().then(|| c.file.replace('\\', "/"));
     let children = alone.sheets.get(path).map(|s| s.children.as_slice()).unwrap_or_default();
     Cached { children: children.iter().filter_map(named).collect(), required }
-}
-
-/// A cache that can't be written costs a parse next time and nothing else.
-fn store(path: &Path, cache: &BTreeMap<String, Cached>) {
-    let write = || -> std::io::Result<()> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer(&mut file, cache)?;
-        file.persist(path)?;
-        Ok(())
-    };
-    if let Err(error) = write() {
-        tracing::debug!(%error, "the names of sheets are not cached");
-    }
 }

@@ -9,6 +9,7 @@ use pcbflow_core::ports::{
 };
 use pcbflow_core::row::Row;
 
+use super::seen::Rounds;
 use super::stop::{Session, Stop};
 use super::{args, closure, compare, drc, erc, export, jobset, kinds, netlist};
 use crate::cli::call;
@@ -19,6 +20,7 @@ use crate::recover;
 #[derive(Debug, Default)]
 pub struct Kicad {
     find: Option<FindEnv>,
+    rounds: Rounds,
 }
 
 impl Kicad {
@@ -31,7 +33,7 @@ impl Kicad {
     /// Looks for the tool in these places only.
     #[must_use]
     pub fn looking_in(find: FindEnv) -> Kicad {
-        Kicad { find: Some(find) }
+        Kicad { find: Some(find), ..Kicad::default() }
     }
 
     /// Where it looks now.
@@ -92,7 +94,8 @@ impl Subsystem for Kicad {
         context: &StepContext,
         services: &Services,
     ) -> Result<Closure, Evidence> {
-        closure::of(&self.env(), context, services).await
+        let seen = self.rounds.seen(context.round);
+        closure::of(&self.env(), context, services, &seen).await
     }
 
     async fn run(&self, context: &StepContext, services: &Services) -> Observation {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use pcbflow_core::evidence::{Signal, Source};
 use pcbflow_core::ports::{Services, StepContext};
 
+use super::seen::Seen;
 use super::stop::{Session, Stop};
 use super::{args, project};
 use crate::cli::call;
@@ -17,12 +18,28 @@ pub const NOTE_PATH: &str = "kicad.path";
 
 /// Tools in the order of preference: the one that a recovery chose, else those on `PATH`.
 pub async fn installed(env: &FindEnv, context: &StepContext, services: &Services) -> Tools {
-    let programs: Vec<PathBuf> = match context.notes.get(NOTE_PATH) {
-        Some(path) => vec![PathBuf::from(path)],
-        None => env.on_path(),
-    };
+    installed_in(env, context, services, &Seen::default()).await
+}
+
+/// The same in a round of looks, in which the tools are looked for once.
+pub(crate) async fn installed_in(
+    env: &FindEnv,
+    context: &StepContext,
+    services: &Services,
+    seen: &Seen,
+) -> Tools {
     let (spawn, cancel) = (services.spawn.as_ref(), services.cancel.as_ref());
-    let tools = find::versions(programs, &context.state_dir, spawn, cancel).await;
+    let tools = match (context.notes.get(NOTE_PATH), seen.tools()) {
+        (Some(path), _) => {
+            find::versions(vec![PathBuf::from(path)], &context.state_dir, spawn, cancel).await
+        }
+        (None, Some(tools)) => tools,
+        (None, None) => {
+            let tools = find::versions(env.on_path(), &context.state_dir, spawn, cancel).await;
+            seen.keep_tools(&tools);
+            tools
+        }
+    };
     match args::pinned_major(&context.step) {
         Some(major) if !context.notes.contains_key(NOTE_PATH) => tools.only_major(major),
         _ => tools,

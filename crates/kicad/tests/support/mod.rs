@@ -327,6 +327,7 @@ impl Bench {
             status: Value::Null,
             phase_outputs: Vec::new(),
             run: "r".to_owned(),
+            round: None,
         }
     }
 

@@ -100,6 +100,7 @@ impl Board {
             status: Value::Null,
             phase_outputs: vec![],
             run: "r1".into(),
+            round: None,
         }
     }
 
