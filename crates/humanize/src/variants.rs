@@ -69,6 +69,14 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant {
         class: "KI-6",
+        name: "planted_fault_missed",
+        what: "I could not trust the result of this check.",
+        why: Some("I put a fault into a copy of the schematic, and KiCad did not find it."),
+        healed: "KiCad has now found the fault that I put into a copy.",
+        ask: Some("Check that KiCad works on this computer"),
+    },
+    Variant {
+        class: "KI-6",
         name: "rules_file_broken",
         what: "The rules file of this board is broken.",
         why: Some("KiCad would use none of the rules in it."),

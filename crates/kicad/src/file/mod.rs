@@ -10,6 +10,7 @@ pub mod netlist;
 pub mod project;
 pub mod rules;
 pub mod schematic;
+pub mod sheet_canary;
 mod units;
 
 use std::io::Read as _;

@@ -69,6 +69,27 @@ pub fn of_properties(odd: &[(u32, String)]) -> Vec<Finding> {
         .collect()
 }
 
+/// Rule of the finding that the electrical check proves nothing.
+pub const UNPROVEN_RULE: &str = "pcbflow_check_unproven";
+
+/// The project switches off every check that a planted fault could trip, so nothing shows that the
+/// electrical check looked at the schematic.
+#[must_use]
+pub fn nothing_proves_erc() -> Finding {
+    Finding {
+        id: format!("erc:{UNPROVEN_RULE}"),
+        engine: "erc".to_owned(),
+        rule: UNPROVEN_RULE.to_owned(),
+        severity: FindingSeverity::Warning,
+        message: "the project switches off every check that could prove that the schematic was \
+                  checked; switch 'unresolved_variable' or 'no_connect_dangling' on"
+            .to_owned(),
+        items: Vec::new(),
+        excluded: None,
+        apart: false,
+    }
+}
+
 fn named(engine: &str, needed: &[&str], severities: &BTreeMap<String, String>) -> Vec<Finding> {
     let off = |check: &&&str| severities.get(**check).is_some_and(|s| s == "ignore");
     let one = |check: &&str| Finding {

@@ -20,7 +20,7 @@ use crate::file::schematic::Hierarchy;
 use crate::report::index::BoardIndex;
 use crate::report::proof::{self, Lists, Proven};
 use crate::report::sheets::SheetIndex;
-use crate::report::{Entry, findings, off, rules};
+use crate::report::{Entry, findings, full, off, rules};
 use crate::sexpr::Document;
 use crate::signals;
 
@@ -187,7 +187,10 @@ async fn call(session: &mut Session<'_>, ready: &Ready) -> Result<(Called, Prove
         &called,
         &caller,
         &out,
-        |started| proof::prove(&report, Lists::Drc, &board, started, called.result.status()),
+        |started| {
+            let (status, said) = (called.result.status(), &called.result.stdout.text);
+            proof::prove(&report, Lists::Drc, &board, started, status, said)
+        },
         |major| project::not_loaded(&ready.board, major, FileKind::Board),
     )?;
     session.store("drc.json", &proven.bytes);
@@ -333,21 +336,16 @@ fn conclude(
     if let Some(own) = &ready.rules.custom {
         found.extend(off::of_properties(&lint(own, ready.tool.major(), &[]).odd_properties));
     }
+    let capped = rules::capped(&proven.report);
+    found.extend(full::of_hidden(&capped, &found));
     if let Some(sheets) = &ready.sheets {
         found.extend(second_reader(sheets, board, &found));
     }
     findings::give_ids(&mut found);
     let step = &session.context.step;
-    let mut result = CheckResult::of_findings(REPORT_CLEAN, found, args::limits(step));
-    let at_least = rules::capped(&proven.report);
-    if !at_least.is_empty() {
-        let note = format!("at least so many of: {}", at_least.join(", "));
-        result.reason = [result.reason, note]
-            .into_iter()
-            .filter(|t| !t.is_empty())
-            .collect::<Vec<_>>()
-            .join("; ");
-    }
+    let limits = args::limits(step);
+    let mut result = CheckResult::of_findings(REPORT_CLEAN, found, limits);
+    full::judge(&mut result, limits, &capped);
     let path = args::report_path(step, REPORT_DEFAULT)?;
     let text = without_canary(&proven.bytes, canary);
     session.write_output(&path, &text)?;
