@@ -68,6 +68,14 @@ pub const VARIANTS: &[Variant] = &[
         ask: None,
     },
     Variant {
+        class: "KI-3",
+        name: "holes_gone",
+        what: "The board has lost {count:hole|holes} since the last check.",
+        why: Some("They are on record and not on the board: {items}."),
+        healed: "Each hole is back in its place.",
+        ask: Some("Put the holes back, or say in the project file that they may go"),
+    },
+    Variant {
         class: "KI-6",
         name: "planted_fault_missed",
         what: "I could not trust the result of this check.",

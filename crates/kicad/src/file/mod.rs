@@ -6,6 +6,7 @@
 pub mod board;
 pub mod compare;
 pub mod header;
+pub mod holes;
 pub mod netlist;
 pub mod project;
 pub mod rules;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::project::{self, Project};
 use super::stop::{REPORT_CLEAN, Session, Stop, variant};
-use super::{args, dropped as lost, rulesets, tool};
+use super::{args, dropped as lost, holes, rulesets, tool};
 use crate::cli::call::{self, Called};
 use crate::cli::find::FindEnv;
 use crate::cli::mirror::Mirror;
@@ -69,6 +69,8 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     if parity {
         dropped(session, &ready, &board, &proven)?;
     }
+    let holes = holes::compare(session, &ready.project, &board)?;
+    session.records.extend(holes);
     conclude(session, &ready, &board, found, &canary, &proven)
 }
 
