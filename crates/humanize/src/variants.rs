@@ -68,6 +68,22 @@ pub const VARIANTS: &[Variant] = &[
         ask: None,
     },
     Variant {
+        class: "KI-3",
+        name: "holes_gone",
+        what: "The board has lost {count:hole|holes} since the last check.",
+        why: Some("They are on record and not on the board: {items}."),
+        healed: "Each hole is back in its place.",
+        ask: Some("Put the holes back, or say in the project file that they may go"),
+    },
+    Variant {
+        class: "KI-6",
+        name: "planted_fault_missed",
+        what: "I could not trust the result of this check.",
+        why: Some("I put a fault into a copy of the schematic, and KiCad did not find it."),
+        healed: "KiCad has now found the fault that I put into a copy.",
+        ask: Some("Check that KiCad works on this computer"),
+    },
+    Variant {
         class: "KI-6",
         name: "rules_file_broken",
         what: "The rules file of this board is broken.",

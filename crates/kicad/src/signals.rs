@@ -95,6 +95,8 @@ codes! {
     Report REPORT_OTHER_BOARD = "kicad.report_other_board";
     /// Status and report disagree (5 with no finding, 0 with findings).
     Report REPORT_CONTRADICTS_EXIT = "kicad.report_contradicts_exit";
+    /// A list of the report has another length than the tool said; the text has both.
+    Report REPORT_CUT = "kicad.report_cut";
     /// The comparison with the schematic was asked for and could not run; the empty list
     /// in the report then means nothing. The text says why.
     Report PARITY_NOT_RUN = "kicad.parity_not_run";

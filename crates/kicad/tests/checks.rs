@@ -166,3 +166,55 @@ fn outputs_are_not_written_through_a_link() {
     assert_eq!(bench.check("kicad/erc", &with).outcome, CheckOutcome::CouldNotRun);
     assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
+
+/// A property that KiCad does not know makes its rule dead: it is named. One that is not on our list
+/// and exists is shown to exist by an item of the board.
+#[test]
+fn properties_of_rules_are_asked_of_the_board() {
+    let rule = |name: &str, condition: &str| {
+        format!(
+            "(rule \"{name}\"\n (condition \"{condition}\")\n (constraint clearance (min 0.01mm)))\n"
+        )
+    };
+    let good = [
+        rule("tented", "A.Front_Tenting == 'x'"),
+        rule("islands", "A.Remove_Islands == 'x' && B.Fill_Mode == 'y'"),
+        rule("class", "A.NetClass == 'HV'"),
+    ];
+    let slip = rule("slip", "A.NetClas == 'HV'");
+    for major in [9, 10] {
+        let bench = Bench::new();
+        if !stickhub(&bench, 9) || !have(major) {
+            continue;
+        }
+        let path = bench.root().join("StickHub.kicad_dru");
+        let with = [
+            ("board", json!("StickHub.kicad_pcb")),
+            ("kicad", json!(major)),
+            ("parity", json!(false)),
+        ];
+        let named = |check: &CheckResult| -> Vec<String> {
+            let own = check.findings.iter().filter(|f| f.rule == "pcbflow_rule_property");
+            own.map(|f| f.message.clone()).collect()
+        };
+        if major == 9 {
+            std::fs::write(&path, format!("(version 1)\n{}{slip}", good.concat())).unwrap();
+            let messages = named(&bench.check("kicad/drc", &with));
+            assert_eq!(messages.len(), 1, "{messages:?}");
+            assert!(
+                messages[0].contains("line 12") && messages[0].contains("'slip'"),
+                "{messages:?}"
+            );
+            let report = text(&bench.board_dir().join("out/drc.json"));
+            assert!(!report.contains("pcbflow-canary"));
+            continue;
+        }
+        // Both names of zones are known to 10, that of vias has another one there.
+        std::fs::write(&path, format!("(version 1)\n{}{}", good[1], good[2])).unwrap();
+        assert_eq!(named(&bench.check("kicad/drc", &with)), Vec::<String>::new());
+        std::fs::write(&path, format!("(version 1)\n{}{slip}", good[2])).unwrap();
+        let evidence = failed(bench.run("kicad/drc", &with));
+        assert_eq!(codes(&evidence), ["kicad.canary_not_hit", "kicad.rules_file_broken"]);
+        assert!(evidence.signals[1].text.contains("rule 'slip'"), "{evidence:?}");
+    }
+}

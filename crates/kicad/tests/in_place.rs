@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use pcbflow_core::check::Gate;
 use pcbflow_core::ports::StepResult;
 use serde_json::{Value, json};
 use support::*;
@@ -161,6 +162,101 @@ fn demo_boards() {
         for major in [9, 10] {
             let (Some(path), true) = (demo(major, name), have(major)) else { continue };
             compare(name, &path, board, major);
+        }
+    }
+}
+
+/// The findings of the electrical check with what is planted for it, and in place without: equal
+/// but for the planted faults, and the engineer's bytes are as they were.
+fn same_electrical(label: &str, bench: &Bench, schematic: &str, major: u32) -> usize {
+    let home = bench.folder.path().join("ws/.pcbflow/kicad-home");
+    let before = snapshot(&bench.root());
+    let with = [("schematic", json!(schematic)), ("kicad", json!(major))];
+    let check = bench.check("kicad/erc", &with);
+    assert_eq!(snapshot(&bench.root()), before, "{label}: the engineer's folder is as it was");
+    let ours = std::fs::read(bench.board_dir().join("out/erc.json")).unwrap();
+    assert!(!String::from_utf8_lossy(&ours).contains("pcbflow-canary"), "{label}");
+    let place = tempfile::tempdir().unwrap();
+    copy_tree(&bench.root(), place.path());
+    let theirs = in_place(place.path(), major, &home, &["sch", "erc"], schematic).unwrap();
+    assert_equal(label, &serde_json::from_slice(&ours).unwrap(), &theirs);
+    let own = check.findings.iter().filter(|f| !f.rule.starts_with("pcbflow"));
+    let listed: usize = bags(&theirs).values().flat_map(Bag::values).sum();
+    assert_eq!(own.count(), listed, "{label}");
+    listed
+}
+
+#[test]
+fn electrical_findings_are_those_in_place() {
+    let mut found = 0;
+    for (name, schematic) in [
+        ("complex_hierarchy", "complex_hierarchy.kicad_sch"),
+        ("flat_hierarchy", "flat_hierarchy.kicad_sch"),
+        ("interf_u", "interf_u.kicad_sch"),
+        ("pic_programmer", "pic_programmer.kicad_sch"),
+        ("multichannel", "multichannel_mixer.kicad_sch"),
+        ("tiny_tapeout", "tinytapeout-demo.kicad_sch"),
+    ] {
+        for major in [9, 10] {
+            let (Some(path), true) = (demo(major, name), have(major)) else { continue };
+            let bench = Bench::new();
+            bench.bring(&path);
+            if bench.root().join(schematic).exists() {
+                found += same_electrical(&format!("{name} {major}"), &bench, schematic, major);
+            }
+        }
+    }
+    assert!(found > 20 || !have(9), "{found} findings compared");
+}
+
+/// A root sheet that holds nothing but another sheet, and projects that switch off what the first
+/// choices would trip.
+#[test]
+fn electrical_findings_are_those_in_place_whatever_is_switched_off() {
+    const ROOT: &str = "(kicad_sch (version 20250114) (generator \"x\") (generator_version \"9.0\")
+        (uuid \"10000000-0000-4000-8000-000000000001\") (paper \"A4\") (lib_symbols)
+        (sheet (at 50 50) (size 30 20) (stroke (width 0) (type solid)) (fill (color 0 0 0 0))
+            (uuid \"10000000-0000-4000-8000-000000000002\")
+            (property \"Sheetname\" \"below\" (at 50 49 0) (effects (font (size 1.27 1.27))))
+            (property \"Sheetfile\" \"StickHub.kicad_sch\" (at 50 71 0) (effects (font (size 1.27 1.27)))))
+        (sheet_instances (path \"/\" (page \"1\"))))\n";
+    let checks = [
+        "unresolved_variable",
+        "no_connect_dangling",
+        "wire_dangling",
+        "unconnected_wire_endpoint",
+        "endpoint_off_grid",
+        "label_dangling",
+        "single_global_label",
+    ];
+    for major in [9, 10] {
+        let (Some(path), true) = (demo(9, "stickhub"), have(major)) else { continue };
+        let bench = Bench::new();
+        bench.bring(&path);
+        let pro = bench.root().join("StickHub.kicad_pro");
+        std::fs::write(bench.root().join("root.kicad_sch"), ROOT).unwrap();
+        let mut project: Value = serde_json::from_slice(&std::fs::read(&pro).unwrap()).unwrap();
+        let mut set = |name: &str, severity: &str| {
+            project["erc"]["rule_severities"][name] = json!(severity);
+            let text = serde_json::to_vec(&project).unwrap();
+            std::fs::write(&pro, &text).unwrap();
+            std::fs::write(pro.with_file_name("root.kicad_pro"), &text).unwrap();
+        };
+        for check in checks {
+            set(check, "warning");
+        }
+        for sheet in ["root.kicad_sch", "StickHub.kicad_sch"] {
+            same_electrical(&format!("{sheet} {major}"), &bench, sheet, major);
+        }
+        for (count, check) in checks.into_iter().enumerate() {
+            set(check, "ignore");
+            let label = format!("{major} without the first {}", count + 1);
+            same_electrical(&label, &bench, "StickHub.kicad_sch", major);
+            let with = [("schematic", json!("StickHub.kicad_sch")), ("kicad", json!(major))];
+            let found = bench.check("kicad/erc", &with);
+            let unproven = found.findings.iter().any(|f| f.rule == "pcbflow_check_unproven");
+            assert_eq!(unproven, count + 1 == checks.len(), "{label}");
+            assert!(!unproven || found.gate() == Gate::Warn, "{label}");
         }
     }
 }

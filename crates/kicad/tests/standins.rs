@@ -56,6 +56,13 @@ fn lies_are_seen_through() {
         ("other board", say("Other.kicad_pcb", now), "kicad.report_other_board"),
         ("no canary", good.clone(), "kicad.canary_not_hit"),
         ("status 5, nothing found", format!("{good}; exit 5"), "kicad.report_contradicts_exit"),
+        ("more said than listed", format!("{good}; echo Found 3 violations"), "kicad.report_cut"),
+        ("more open said", format!("echo Found 1 unconnected items; {good}"), "kicad.report_cut"),
+        (
+            "more parity said",
+            format!("echo Found 2 schematic parity issues; {good}"),
+            "kicad.report_cut",
+        ),
         ("segfault", format!("{good}; kill -SEGV $$"), "signal"),
         ("status 139", "exit 139".into(), "status"),
         ("status 2", "exit 2".into(), "status"),
@@ -169,24 +176,74 @@ fn the_first_on_path_is_the_one_used() {
     assert_eq!(observation.exit, Some(2));
 }
 
+/// Writes a report with these sheets; `$canary` holds what was planted in the root sheet, as a
+/// report would have it.
+fn erc_tool(sheets: &str, after: &str) -> String {
+    let body = r#"
+for sheet; do :; done
+line() { grep -o "$1" "$sheet" | tail -n 1; }
+text=$(line '(text "${ERC_ERROR pcbflow-canary-[^}]*}" (at [^)]*) (effects[^u]*(uuid "[^"]*")')
+flag=$(line '(no_connect (at [^)]*) (uuid "[^"]*")')
+entry() {
+  id=$(echo "$3" | sed 's/.*uuid "\([^"]*\)".*/\1/'); words=$(echo "$3" | sed -n 's/.*ERC_ERROR \([^}]*\)}.*/\1/p')
+  x=$(echo "$3" | sed 's/.*(at \([0-9.]*\) \([0-9.]*\).*/\1/'); y=$(echo "$3" | sed 's/.*(at \([0-9.]*\) \([0-9.]*\).*/\2/')
+  echo "{\"type\":\"$1\",\"severity\":\"error\",\"description\":\"$words\",\"items\":[{\"uuid\":\"$id\",\"pos\":{\"x\":$x,\"y\":$y}}]}"
+}
+said=$(entry generic-error x "$text"); flagged=$(entry no_connect_dangling x "$flag")
+echo '{"coordinate_units":"mm","date":"'$(date -u +%Y-%m-%dT%H:%M:%S+0000)'","kicad_version":"9.0.8","sheets":['SHEETS'],"source":"'$(basename "$sheet")'"}' > "$out"
+AFTER
+"#;
+    let keep = "#!/bin/sh\nif [ \"$1\" = version ]; then echo 9.0.8; exit 0; fi\nout=; last=; for word; do [ \"$last\" = -o ] && out=$word; last=$word; done\n";
+    format!("{keep}{}", body.replace("SHEETS", sheets).replace("AFTER", after))
+}
+
+/// The electrical check of a demo by such a tool.
+fn erc_bench(script: &str) -> Option<Bench> {
+    let demo = demo(9, "complex_hierarchy")?;
+    let folder = tempfile::tempdir().unwrap().keep();
+    let program = program(&folder, "kicad-cli", script);
+    let path = Some(program.parent().map(PathBuf::from).unwrap().into_os_string());
+    let mut bench = Bench::with(Kicad::looking_in(FindEnv { path, known: vec![] }));
+    bench.deadline_ms = 10_000;
+    bench.bring(&demo);
+    Some(bench)
+}
+
+const ROOT: &str = r#""{\"path\":\"/\",\"uuid_path\":\"/\",\"violations\":[$said,$flagged]}""#;
+const SUB: &str = r#"',{"path":"/","uuid_path":"/","violations":[]}'"#;
+
 #[test]
 fn an_electrical_report_without_all_sheets_is_not_believed() {
-    let Some(demo) = demo(9, "complex_hierarchy") else { return };
-    let folder = tempfile::tempdir().unwrap().keep();
-    let body = "echo '{\"coordinate_units\":\"mm\",\"date\":\"'$(date -u +%Y-%m-%dT%H:%M:%S+0000)'\",\"kicad_version\":\"9.0.8\",\"sheets\":[SHEETS],\"source\":\"complex_hierarchy.kicad_sch\"}' > \"$out\"";
-    let sheet = r#"{"path":"/","uuid_path":"/","violations":[]}"#;
     let with = [("schematic", json!("complex_hierarchy.kicad_sch"))];
     for (count, clean) in [(1, false), (2, false), (3, true)] {
-        let sheets = vec![sheet; count].join(",");
-        let program = program(&folder, "kicad-cli", &tool(&body.replace("SHEETS", &sheets)));
-        let path = Some(program.parent().map(PathBuf::from).unwrap().into_os_string());
-        let mut bench = Bench::with(Kicad::looking_in(FindEnv { path, known: vec![] }));
-        bench.deadline_ms = 3_000;
-        bench.bring(&demo);
+        let sheets = format!("{ROOT}{}", SUB.repeat(count - 1));
+        let Some(bench) = erc_bench(&erc_tool(&sheets, "exit 5")) else { return };
         if clean {
             assert_eq!(bench.check("kicad/erc", &with).counts.errors, 0);
         } else {
             assert_eq!(bench.codes("kicad/erc", &with), ["kicad.report_unreadable"], "{count}");
         }
     }
+}
+
+/// The right date, source and sheets are not enough: what was planted must be found, at its place.
+#[test]
+fn an_electrical_report_without_the_planted_faults_is_not_believed() {
+    let with = [("schematic", json!("complex_hierarchy.kicad_sch"))];
+    let root = |list: &str| ROOT.replace("$said,$flagged", list);
+    for (what, list, after, code) in [
+        ("nothing", "", "exit 0", "kicad.canary_not_hit"),
+        ("no nets", "$said", "exit 5", "kicad.canary_not_hit"),
+        ("no words", "$flagged", "exit 5", "kicad.canary_not_hit"),
+        ("another fault in its place", "$flagged,$flagged", "exit 5", "kicad.canary_not_hit"),
+        ("more said", "$said,$flagged", "echo Found 9 violations; exit 5", "kicad.report_cut"),
+    ] {
+        let sheets = format!("{}{}", root(list), SUB.repeat(2));
+        let Some(bench) = erc_bench(&erc_tool(&sheets, after)) else { return };
+        assert_eq!(bench.codes("kicad/erc", &with), [code], "{what}");
+    }
+    let elsewhere = erc_tool(&format!("{ROOT}{}", SUB.repeat(2)), "exit 5");
+    let elsewhere = elsewhere.replace("{\\\"x\\\":$x", "{\\\"x\\\":1$x");
+    let Some(bench) = erc_bench(&elsewhere) else { return };
+    assert_eq!(bench.codes("kicad/erc", &with), ["kicad.canary_not_hit"]);
 }

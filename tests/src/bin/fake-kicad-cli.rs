@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::process::{CommandExt as _, parent_id};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -117,11 +117,22 @@ fn misbehave(orders: &Value, arguments: &[String]) -> io::Result<u8> {
         }
         // Everything as it should be, save that nothing is found.
         "clean" => {
-            run_real(orders, arguments)?;
+            // It does not say how many it found, either.
+            Command::new(orders["real"].as_str().unwrap_or(""))
+                .args(arguments)
+                .stdout(Stdio::null())
+                .status()?;
             let file = output(arguments)?;
             let mut report: Value = serde_json::from_slice(&fs::read(&file)?)?;
             for list in ["violations", "unconnected_items", "schematic_parity"] {
                 report[list] = Value::Array(Vec::new());
+            }
+            for sheet in report["sheets"].as_array_mut().into_iter().flatten() {
+                sheet["violations"] = Value::Array(Vec::new());
+            }
+            // The report of a check of sheets has no list of its own.
+            if report["sheets"].is_array() {
+                report["violations"] = Value::Null;
             }
             fs::write(&file, report.to_string())?;
         }

@@ -6,10 +6,12 @@
 pub mod board;
 pub mod compare;
 pub mod header;
+pub mod holes;
 pub mod netlist;
 pub mod project;
 pub mod rules;
 pub mod schematic;
+pub mod sheet_canary;
 mod units;
 
 use std::io::Read as _;

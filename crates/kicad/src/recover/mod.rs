@@ -1,6 +1,7 @@
 //! What KiCad's ladders do, and the probes that prove a cure. No action judges its own success:
 //! the probes read everything anew.
 
+mod holes;
 mod probes;
 mod remap;
 mod rules;
@@ -36,12 +37,8 @@ pub async fn recover(
         actions::ONE_PROCESS_PER_CHANGE => Recovery::not_applicable("the step changes nothing"),
         actions::OTHER_ROUTE => tools::other_route(env, context, services).await,
         actions::REMAP_FOOTPRINTS => remap::remap(env, context, services).await,
-        actions::RESTORE_HOLES => {
-            Recovery::not_applicable("no holes were recorded before an export")
-        }
-        actions::IMPORT_AGAIN => {
-            Recovery::not_applicable("this board was not read in by a step of this flow")
-        }
+        actions::RESTORE_HOLES => holes::restore(context, services),
+        actions::IMPORT_AGAIN => Recovery::not_applicable("it comes with the import from EasyEDA"),
         actions::RENAME_NETS => Recovery::not_applicable(
             "the pins differ, not the names; connections are a person's matter",
         ),
@@ -67,9 +64,7 @@ pub async fn probe(
         names::FOOTPRINTS_EQUAL | names::PINS_EQUAL => {
             probes::board_equals_netlist(env, context, services, probe).await
         }
-        names::HOLES_EQUAL => {
-            CheckResult::could_not_run(probe, "no holes were recorded before an export")
-        }
+        names::HOLES_EQUAL => holes::holes_equal(context, services),
         other => CheckResult::could_not_run(other, "it needs the editor"),
     }
 }

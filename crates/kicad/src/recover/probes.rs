@@ -129,7 +129,7 @@ async fn drc(
         &called,
         caller,
         folder,
-        |started| proof::prove(&path, Lists::Drc, &name, started, None),
+        |started| proof::prove(&path, Lists::Drc, &name, started, None, &called.result.stdout.text),
         |major| not_loaded(board, major, FileKind::Board),
     );
     proven.map(|p| p.report).map_err(|stop| Problem::No(words(stop)))

@@ -1,6 +1,7 @@
 //! Reports of the tool's checks: proven before they are believed, then turned into findings.
 
 pub mod findings;
+pub mod full;
 pub mod index;
 pub mod off;
 pub mod proof;
@@ -121,5 +122,12 @@ impl Report {
         let lists = [&self.violations, &self.unconnected_items, &self.schematic_parity];
         let of_sheets = self.sheets.iter().flatten().flat_map(|s| &s.violations);
         lists.into_iter().flatten().flatten().chain(of_sheets)
+    }
+
+    /// Takes out the entries of all sheets for which `which` says yes.
+    pub fn drop_entries(&mut self, which: impl Fn(&Entry) -> bool) {
+        for sheet in self.sheets.iter_mut().flatten() {
+            sheet.violations.retain(|entry| !which(entry));
+        }
     }
 }

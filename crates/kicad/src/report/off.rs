@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use pcbflow_core::check::{Finding, FindingSeverity};
 
+use crate::file::rules::OddProperty;
+
 /// Rule of the findings.
 pub const RULE: &str = "pcbflow_check_off";
 /// Checks of copper, holes and outline that no board can do without.
@@ -48,25 +50,46 @@ pub fn of_schematic(severities: &BTreeMap<String, String>) -> Vec<Finding> {
 /// Rule of the findings about properties.
 pub const PROPERTY_RULE: &str = "pcbflow_rule_property";
 
-/// One warning for each property in the board's own rules that is not known: if it is a slip, the
-/// rule never applies, and KiCad says nothing about it.
+/// One warning for each property in the board's own rules that KiCad did not show to know: its rule
+/// then never applies, and KiCad says nothing about it.
 #[must_use]
-pub fn of_properties(odd: &[(u32, String)]) -> Vec<Finding> {
-    odd.iter()
-        .map(|(line, name)| Finding {
+pub fn of_properties<'a>(odd: impl IntoIterator<Item = &'a OddProperty>) -> Vec<Finding> {
+    odd.into_iter()
+        .map(|OddProperty { name, line, rule }| Finding {
             id: format!("drc:{PROPERTY_RULE}:{name}"),
             engine: "drc".to_owned(),
             rule: PROPERTY_RULE.to_owned(),
             severity: FindingSeverity::Warning,
             message: format!(
-                "line {line} of the rules file names a property '{name}' that is not known here; \
-                 if it is misspelt, its rule never applies"
+                "line {line} of the rules file, rule '{rule}', names a property '{name}' that \
+                 is not known here; if it is misspelt, the rule never applies"
             ),
             items: Vec::new(),
             excluded: None,
             apart: false,
         })
         .collect()
+}
+
+/// Rule of the finding that the electrical check proves nothing.
+pub const UNPROVEN_RULE: &str = "pcbflow_check_unproven";
+
+/// The project switches off every check that a planted fault could trip, so nothing shows that the
+/// electrical check looked at the schematic.
+#[must_use]
+pub fn nothing_proves_erc() -> Finding {
+    Finding {
+        id: format!("erc:{UNPROVEN_RULE}"),
+        engine: "erc".to_owned(),
+        rule: UNPROVEN_RULE.to_owned(),
+        severity: FindingSeverity::Warning,
+        message: "the project switches off every check that could prove that the schematic was \
+                  checked; switch 'unresolved_variable' or 'no_connect_dangling' on"
+            .to_owned(),
+        items: Vec::new(),
+        excluded: None,
+        apart: false,
+    }
 }
 
 fn named(engine: &str, needed: &[&str], severities: &BTreeMap<String, String>) -> Vec<Finding> {
@@ -97,8 +120,9 @@ mod tests {
             )
         };
         let odd = lint(&rule("A.NetClas == 'HV' && B.netclass != 'A.Foo' && A.insideArea('z.q')"));
-        assert_eq!(odd, [(2, "NetClas".to_owned())]);
-        assert!(of_properties(&odd)[0].message.contains("line 2"));
+        let known = OddProperty { name: "NetClas".into(), line: 2, rule: "x".into() };
+        assert_eq!(odd, [known]);
+        assert!(of_properties(&odd)[0].message.contains("line 2 of the rules file, rule 'x'"));
         assert!(lint(&rule("A.Type == 'Via' && AB.isCoupledDiffPair()")).is_empty());
     }
 

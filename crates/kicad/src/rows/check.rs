@@ -91,6 +91,7 @@ pub(super) const KI_6: Row = Row {
         Matcher::new(&[Pattern::report(signals::REPORT_STALE)]),
         Matcher::new(&[Pattern::report(signals::REPORT_OTHER_BOARD)]),
         Matcher::new(&[Pattern::report(signals::REPORT_CONTRADICTS_EXIT)]),
+        Matcher::new(&[Pattern::report(signals::REPORT_CUT)]),
         Matcher::new(&[Pattern::report(signals::PARITY_NOT_RUN)])
             .unless(&[Pattern::file(signals::FORMAT_TOO_OLD)]),
         Matcher::new(&[Pattern::file(signals::PRO_MISSING)]),

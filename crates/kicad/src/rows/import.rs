@@ -114,13 +114,16 @@ pub(super) const KI_3: Row = Row {
     matchers: &[Matcher::new(&[Pattern::report(signals::HOLES_LOST)])
         .unless(&[Pattern::report(signals::HOLES_MOVED)])],
     not_this: "holes moved on purpose; the same hole within tolerance",
-    ladder: &[Rung::act(
-        actions::RESTORE_HOLES,
-        "restore from the record on a copy, never twice; swap in after a fresh parse",
-        "I put the mounting holes back.",
-    )],
+    ladder: &[
+        Rung::act(
+            actions::RESTORE_HOLES,
+            "restore from the record on a copy, never twice; a design file of the engineer's is never written",
+            "I put the mounting holes back on a copy.",
+        ),
+        Rung { what: "list the holes that are gone, save the place and ask", ..Rung::ask() },
+    ],
     budget: BUDGET,
-    notify: Notify::Never,
+    notify: Notify::IfExhausted,
     recheck: Recheck {
         what: "fresh parse: same count, place, drill, plating; no pad overlap",
         probe: Some(probes::HOLES_EQUAL),
@@ -129,14 +132,14 @@ pub(super) const KI_3: Row = Row {
         what: "KiCad lost {count} mounting holes when it read the board.",
         why: Some("It does not take over holes that EasyEDA draws this way."),
         healed: "Each hole is back in its place.",
-        ask: "",
-        resume: Resume::Nothing,
-        ask_kind: "nothing",
+        ask: "Put the mounting holes back on the board",
+        resume: Resume::Retry,
+        ask_kind: "restore_holes",
         tool: "KiCad",
     },
     recipe: Recipe {
-        kind: RecipeKind::DiagnosisOnly,
-        how: "typed evidence of lost holes, for no step of this release reads a board in, so none are on record before it",
+        kind: RecipeKind::Real,
+        how: "a real board is checked, then a footprint with a mounting hole is cut out of it and it is checked again",
     },
     available: Available::Now,
     passing: false,

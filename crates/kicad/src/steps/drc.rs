@@ -4,28 +4,31 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use pcbflow_core::check::{CheckResult, Finding, FindingSeverity};
-use pcbflow_core::evidence::{Signal, Source};
+use pcbflow_core::evidence::{Evidence, Signal, Source};
 use serde_json::Value;
 
 use super::project::{self, Project};
-use super::stop::{REPORT_CLEAN, Session, Stop};
-use super::{args, dropped as lost, rulesets, tool};
+use super::stop::{REPORT_CLEAN, Session, Stop, variant};
+use super::{args, dropped as lost, holes, rulesets, tool};
 use crate::cli::call::{self, Called};
 use crate::cli::find::FindEnv;
 use crate::cli::mirror::Mirror;
 use crate::file::board::Board;
 use crate::file::header::{FileKind, Header};
-use crate::file::rules::{Canary, CanaryTarget, lint, with_canary};
+use crate::file::rules::{Canary, CanaryTarget, OddProperty, lint, with_canary};
 use crate::file::schematic::Hierarchy;
 use crate::report::index::BoardIndex;
 use crate::report::proof::{self, Lists, Proven};
 use crate::report::sheets::SheetIndex;
-use crate::report::{Entry, findings, off, rules};
+use crate::report::{Entry, findings, full, off, rules};
 use crate::sexpr::Document;
 use crate::signals;
 
 /// Where the report goes when the step does not say.
 pub const REPORT_DEFAULT: &str = "out/drc.json";
+
+/// Since this major version a property that is not known stops all rules.
+const STOPS_AT_UNKNOWN: u32 = 10;
 
 /// A board that is ready to be checked.
 struct Ready {
@@ -66,6 +69,8 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     if parity {
         dropped(session, &ready, &board, &proven)?;
     }
+    let holes = holes::compare(session, &ready.project, &board)?;
+    session.records.extend(holes);
     conclude(session, &ready, &board, found, &canary, &proven)
 }
 
@@ -145,16 +150,19 @@ fn plant(
         .flat_map(|l| [Some(l.name.clone()), l.user_name.clone()])
         .flatten()
         .collect();
-    if let Some(problem) =
-        own.and_then(|bytes| lint(bytes, ready.tool.major(), &layers).problems.into_iter().next())
-    {
+    let set = own.map(|bytes| lint(bytes, ready.tool.major(), &layers)).unwrap_or_default();
+    if let Some(problem) = set.problems.first() {
         let text =
             format!("{} line {}: {}", ready.project.name("kicad_dru"), problem.line, problem.fault);
         return Err(
             session.failed(Signal::new(Source::File, signals::RULES_FILE_BROKEN).text(&text))
         );
     }
-    let canary = with_canary(own, target);
+    let mut canary = with_canary(own, target);
+    // From 10 on an unknown property stops all rules, and the question would do so as well.
+    if ready.tool.major() < STOPS_AT_UNKNOWN {
+        canary.ask(&set.odd_properties, target, board);
+    }
     let name = ready.project.name("kicad_dru");
     ready
         .mirror
@@ -187,7 +195,10 @@ async fn call(session: &mut Session<'_>, ready: &Ready) -> Result<(Called, Prove
         &called,
         &caller,
         &out,
-        |started| proof::prove(&report, Lists::Drc, &board, started, called.result.status()),
+        |started| {
+            let (status, said) = (called.result.status(), &called.result.stdout.text);
+            proof::prove(&report, Lists::Drc, &board, started, status, said)
+        },
         |major| project::not_loaded(&ready.board, major, FileKind::Board),
     )?;
     session.store("drc.json", &proven.bytes);
@@ -223,7 +234,7 @@ pub(crate) fn judge_call<T>(
 }
 
 /// Status 255 with a schematic that can't be parsed.
-fn push_parity_fault(evidence: &mut pcbflow_core::evidence::Evidence, called: &Called) {
+fn push_parity_fault(evidence: &mut Evidence, called: &Called) {
     let said = &called.result.stderr.text;
     let line = said.lines().find(|l| l.contains("Expecting") && l.contains(".kicad_sch"));
     if let Some(line) = line {
@@ -251,8 +262,7 @@ fn in_force(
     proven: &Proven,
 ) -> Result<(), Stop> {
     let entries = || proven.report.violations.iter().flatten();
-    let fired: Vec<&str> =
-        entries().filter_map(|e| canary.rule_of(&e.kind, &e.description)).collect();
+    let fired = fired(canary, proven);
     let silent: Vec<String> = canary.silent(&fired).map(|p| p.name.clone()).collect();
     // Below the cap each planted rule is listed. At the cap the board's own assertions may have
     // taken the place, and then their names are the proof.
@@ -264,12 +274,48 @@ fn in_force(
         let count = i64::try_from(silent.len()).unwrap_or(i64::MAX);
         let signal = Signal::new(Source::Report, signals::CANARY_NOT_HIT).number(count);
         evidence.push(signal.text(&silent.join(", ")));
+        stopped_by(&mut evidence, ready);
         return Err(Stop::Failed(evidence));
     }
     match rules::betrayed_defaults(&proven.report, &ready.rules.project) {
         Some(signal) => Err(session.failed(signal)),
         None => Ok(()),
     }
+}
+
+/// Names of the planted rules that fired.
+fn fired<'a>(canary: &Canary, proven: &'a Proven) -> Vec<&'a str> {
+    let entries = proven.report.violations.iter().flatten();
+    entries.filter_map(|e| canary.rule_of(&e.kind, &e.description)).collect()
+}
+
+fn odd_properties(ready: &Ready) -> Vec<OddProperty> {
+    let set = ready.rules.custom.as_ref().map(|own| lint(own, ready.tool.major(), &[]));
+    set.map(|set| set.odd_properties).unwrap_or_default()
+}
+
+/// Names the property that most likely stopped the rules.
+fn stopped_by(evidence: &mut Evidence, ready: &Ready) {
+    if ready.tool.major() < STOPS_AT_UNKNOWN {
+        return;
+    }
+    let Some(odd) = odd_properties(ready).into_iter().next() else { return };
+    let (file, OddProperty { name, line, rule }) = (ready.project.name("kicad_dru"), odd);
+    let text = format!("{file} line {line}: rule '{rule}' names the unknown property '{name}'");
+    let signal = Signal::new(Source::File, signals::RULES_FILE_BROKEN).text(&text);
+    evidence.slots.extend(variant(&signal).map(|v| ("variant".to_owned(), v.to_owned())));
+    evidence.push(signal);
+}
+
+/// Properties of the board's own rules that are not among those measured and that this run has not
+/// shown to exist: by an item that has it, or because all rules ran in a version that would have
+/// stopped at it.
+fn unproven_properties(ready: &Ready, canary: &Canary, proven: &Proven) -> Vec<OddProperty> {
+    let fired = fired(canary, proven);
+    let stops = ready.tool.major() >= STOPS_AT_UNKNOWN;
+    let all_ran = stops && canary.planted.len() > 1 && canary.silent(&fired).next().is_none();
+    let unproven = |p: &OddProperty| !all_ran && !canary.answered(&p.name, &fired);
+    odd_properties(ready).into_iter().filter(unproven).collect()
 }
 
 fn is_own_rule(entry: &Entry, canary: &Canary) -> bool {
@@ -330,24 +376,17 @@ fn conclude(
     proven: &Proven,
 ) -> Result<CheckResult, Stop> {
     found.extend(off::of_board(&ready.rules.project.severities));
-    if let Some(own) = &ready.rules.custom {
-        found.extend(off::of_properties(&lint(own, ready.tool.major(), &[]).odd_properties));
-    }
+    found.extend(off::of_properties(&unproven_properties(ready, canary, proven)));
+    let capped = rules::capped(&proven.report);
+    found.extend(full::of_hidden(&capped, &found));
     if let Some(sheets) = &ready.sheets {
         found.extend(second_reader(sheets, board, &found));
     }
     findings::give_ids(&mut found);
     let step = &session.context.step;
-    let mut result = CheckResult::of_findings(REPORT_CLEAN, found, args::limits(step));
-    let at_least = rules::capped(&proven.report);
-    if !at_least.is_empty() {
-        let note = format!("at least so many of: {}", at_least.join(", "));
-        result.reason = [result.reason, note]
-            .into_iter()
-            .filter(|t| !t.is_empty())
-            .collect::<Vec<_>>()
-            .join("; ");
-    }
+    let limits = args::limits(step);
+    let mut result = CheckResult::of_findings(REPORT_CLEAN, found, limits);
+    full::judge(&mut result, limits, &capped);
     let path = args::report_path(step, REPORT_DEFAULT)?;
     let text = without_canary(&proven.bytes, canary);
     session.write_output(&path, &text)?;

@@ -4,16 +4,20 @@ use std::path::{Path, PathBuf};
 
 use pcbflow_core::check::CheckResult;
 use pcbflow_core::evidence::{Signal, Source};
+use serde_json::Value;
 
 use super::project::{self, Project};
 use super::stop::{REPORT_CLEAN, Session, Stop};
 use super::{args, drc, rulesets, tool};
 use crate::cli::find::FindEnv;
+use crate::cli::mirror::Mirror;
 use crate::file::header::{FileKind, Header};
 use crate::file::schematic::Hierarchy;
+use crate::file::sheet_canary::SheetCanary;
 use crate::report::proof::{self, Lists};
 use crate::report::sheets::SheetIndex;
-use crate::report::{findings, off};
+use crate::report::{Report, findings, off};
+use crate::sexpr::Document;
 use crate::signals;
 
 /// Where the report goes when the step does not say.
@@ -36,6 +40,7 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     }
     let mirror = project.mirror(session, Some(&sheets), "project")?;
     rules.lay(session, &project, &mirror)?;
+    let canary = plant(session, &mirror, &root_sheet, &rules)?;
     let caller = session.caller(tool, args::libraries(&session.context.step))?;
     let out = caller.fresh("report").map_err(|s| session.failed(s))?;
     let report = out.join("erc.json");
@@ -50,24 +55,34 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     session.doing("checking the schematic");
     let called = caller.run(&line, &mirror.folder).await.map_err(|s| session.failed(s))?;
     session.keep(&called);
-    let proven = drc::judge_call(
+    let mut proven = drc::judge_call(
         session,
         &called,
         &caller,
         &out,
-        |started| proof::prove(&report, Lists::Erc, &name, started, called.result.status()),
+        |started| {
+            let (status, said) = (called.result.status(), &called.result.stdout.text);
+            proof::prove(&report, Lists::Erc, &name, started, status, said)
+        },
         |major| project::not_loaded(&root_sheet, major, FileKind::Schematic),
     )?;
     session.store("erc.json", &proven.bytes);
     all_sheets(session, &sheets, proven.report.sheets.as_ref().map_or(0, Vec::len))?;
+    heard(session, canary.as_ref(), &proven.report)?;
+    if let Some(canary) = &canary {
+        proven.report.drop_entries(|entry| canary.owns(entry));
+    }
     index.judge_positions(&proven.report);
-    let entries = proven.report.sheets.iter().flatten().flat_map(|s| &s.violations);
-    let mut found = findings::of_entries("erc", entries, &index);
+    let mut found = findings::of_entries("erc", proven.report.entries(), &index);
     found.extend(off::of_schematic(&rules.project.erc_severities));
+    found.extend(canary.is_none().then(off::nothing_proves_erc));
     findings::give_ids(&mut found);
     let step = &session.context.step;
     let result = CheckResult::of_findings(REPORT_CLEAN, found, args::limits(step));
-    session.write_output(&args::report_path(step, REPORT_DEFAULT)?, &proven.bytes)?;
+    session.write_output(
+        &args::report_path(step, REPORT_DEFAULT)?,
+        &without(canary.as_ref(), &proven.bytes),
+    )?;
     let counts = result.counts;
     session.notes.push(format!(
         "electrical rules: {} errors, {} warnings, {} excluded, {} about libraries apart",
@@ -76,6 +91,67 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     session.notes.extend(rules.notes.iter().cloned());
     session.records.extend(rules.record(session.services.blobs.as_ref()));
     Ok(result)
+}
+
+/// Plants faults in the private copy of the root sheet, which the check must find.
+fn plant(
+    session: &Session<'_>,
+    mirror: &Mirror,
+    root_sheet: &Path,
+    rules: &rulesets::InForce,
+) -> Result<Option<SheetCanary>, Stop> {
+    let name = root_sheet.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let damaged = |why: String| {
+        let signal = Signal::new(Source::File, signals::BOARD_DAMAGED);
+        session.failed(signal.text(&format!("{name}: {why}")))
+    };
+    let path = mirror.file(&name);
+    let bytes = crate::file::read_bounded(&path).map_err(|e| damaged(e.to_string()))?;
+    let sheet = Document::parse(bytes).map_err(|e| damaged(e.to_string()))?;
+    let context = session.context;
+    let now = session.services.clock.now();
+    let seed = format!("{:?} {} {:?} {}", context.key, context.run, context.attempt, now.0);
+    let canary = SheetCanary::plant(&sheet, &rules.project.erc_severities, &seed)
+        .map_err(|e| damaged(e.to_string()))?;
+    if let Some(canary) = &canary {
+        mirror
+            .write(&name, &canary.text)
+            .map_err(|e| session.failed(crate::cli::space::signal_of(&path, &e)))?;
+    }
+    Ok(canary)
+}
+
+/// A report that lacks a planted fault is not that of a check which looked at this schematic.
+fn heard(session: &Session<'_>, canary: Option<&SheetCanary>, report: &Report) -> Result<(), Stop> {
+    let silent = canary.map(|c| c.silent(report.entries())).unwrap_or_default();
+    if silent.is_empty() {
+        return Ok(());
+    }
+    let count = i64::try_from(silent.len()).unwrap_or(i64::MAX);
+    let signal = Signal::new(Source::Report, signals::CANARY_NOT_HIT).number(count);
+    let mut evidence = session.evidence();
+    evidence.slots.insert("variant".to_owned(), "planted_fault_missed".to_owned());
+    evidence.push(signal.text(&silent.join(", ")));
+    Err(Stop::Failed(evidence))
+}
+
+/// The report without the planted faults.
+fn without(canary: Option<&SheetCanary>, bytes: &[u8]) -> Vec<u8> {
+    let parsed = canary.and_then(|c| Some((c, serde_json::from_slice::<Value>(bytes).ok()?)));
+    let Some((canary, mut json)) = parsed else { return bytes.to_vec() };
+    let sheets = json.get_mut("sheets").and_then(Value::as_array_mut);
+    for sheet in sheets.into_iter().flatten() {
+        let Some(list) = sheet.get_mut("violations").and_then(Value::as_array_mut) else {
+            continue;
+        };
+        list.retain(|entry| {
+            let items = entry.get("items").and_then(Value::as_array).into_iter().flatten();
+            !canary.owns_ids(items.filter_map(|i| i.get("uuid").and_then(Value::as_str)))
+        });
+    }
+    let mut text = serde_json::to_vec_pretty(&json).unwrap_or_else(|_| bytes.to_vec());
+    text.push(b'\n');
+    text
 }
 
 /// The report has an entry for each sheet, clean ones included; fewer of them than our own reading

@@ -16,6 +16,11 @@ const MAJOR: Arg = ("kicad", false, "major version of KiCad to use, such as 9");
 const ACCEPT: Arg =
     ("accept_rules", false, "true: rules that are looser than the recorded ones are meant so");
 
+const HOLES: Arg = (
+    "accept_holes",
+    false,
+    "true: mounting holes that are gone since the last check are meant to be",
+);
 const FOOTPRINTS: Arg = (
     "footprint_map",
     false,
@@ -35,6 +40,7 @@ pub const DRC: KindInfo = KindInfo {
         LIBRARIES,
         MAJOR,
         ACCEPT,
+        HOLES,
         FOOTPRINTS,
     ],
     is_check: true,

@@ -9,6 +9,7 @@ mod dropped;
 pub mod erc;
 pub mod export;
 pub mod footprint_map;
+pub(crate) mod holes;
 pub mod jobset;
 pub mod kinds;
 mod names;

@@ -15,7 +15,7 @@
 //! * An unknown function or property in a condition stops all rules in 10. In 9 the canary still fires: `A.nope()` stops
 //!   its own rule, `A.nope('x')` and an unknown property are taken for values that never fit. So each rule gets a probe:
 //!   its condition, inside one that must hold. Probes of such rules stay silent in 10 and, for the first kind, in 9; the
-//!   second kind is left to [`lint`](super::lint), the third to a run with 10.
+//!   second kind is left to [`lint`](super::lint), the third is asked of items of the board.
 //! * Other constraints are worse: in 9 the description of `track_width` does not name its rule.
 
 use super::lint::{MAX_RULES_BYTES, lint};
@@ -73,7 +73,7 @@ impl CanaryTarget {
     }
 
     /// The condition that picks the item, and a part of it that is true by itself.
-    fn condition(&self) -> Option<String> {
+    pub(super) fn condition(&self) -> Option<String> {
         Some(match self {
             CanaryTarget::Footprint { reference } => {
                 format!("A.Type == 'Footprint' && A.Reference == '{reference}'")
@@ -123,6 +123,8 @@ pub struct Canary {
     pub text: Vec<u8>,
     /// All planted rules, the canary first. Each must appear in the report.
     pub planted: Vec<Planted>,
+    /// Rules that fire when KiCad knows a property, each with its name.
+    pub(super) asked: Vec<Planted>,
     prefix: String,
 }
 
@@ -174,10 +176,10 @@ pub fn with_canary(own: Option<&[u8]>, target: &CanaryTarget) -> Canary {
             });
         }
     }
-    Canary { text, planted, prefix }
+    Canary { text, planted, asked: Vec::new(), prefix }
 }
 
-fn rule(name: &str, condition: Option<&str>) -> String {
+pub(super) fn rule(name: &str, condition: Option<&str>) -> String {
     let condition =
         condition.map(|text| format!("\n  (condition {})", quote(text))).unwrap_or_default();
     format!(

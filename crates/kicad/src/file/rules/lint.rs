@@ -1,5 +1,6 @@
 //! Reads rules as KiCad does and says what would switch them off.
 
+use super::properties::OddProperty;
 use super::words::{
     CONSTRAINTS, DISALLOWED, FUNCTIONS, LAYERS, PROPERTIES, SEVERITIES, UNITS, WITHOUT_UNIT,
     ZONE_CONNECTIONS,
@@ -90,10 +91,10 @@ pub struct RuleSet {
     pub rules: Vec<String>,
     /// What would switch off the rules, in the order of the file; at most [`MAX_FAULTS`].
     pub problems: Vec<RuleProblem>,
-    /// Properties that conditions name and that are not among those measured, with their line.
-    /// KiCad takes a condition with a property that it does not know for false, without a word:
-    /// the rule then never applies. At most [`MAX_FAULTS`].
-    pub odd_properties: Vec<(u32, String)>,
+    /// Properties that conditions name and that are not among those measured. KiCad takes a
+    /// condition with a property that it does not know for false, without a word: the rule then
+    /// never applies. At most [`MAX_FAULTS`].
+    pub odd_properties: Vec<OddProperty>,
 }
 
 impl RuleSet {
@@ -346,8 +347,9 @@ impl Linter<'_> {
         let known = PROPERTIES.iter().any(|p| p.eq_ignore_ascii_case(name));
         let odd = &mut self.set.odd_properties;
         let named = ["A", "B", "AB", "L"].iter().any(|o| o.eq_ignore_ascii_case(object));
-        if named && !known && odd.len() < MAX_FAULTS && !odd.iter().any(|(_, n)| n == name) {
-            odd.push((node.line(), shown(name)));
+        if named && !known && odd.len() < MAX_FAULTS && !odd.iter().any(|p| p.name == name) {
+            let rule = self.set.rules.last().map(|r| shown(r)).unwrap_or_default();
+            odd.push(OddProperty { name: shown(name), line: node.line(), rule });
         }
     }
 

@@ -7,10 +7,12 @@
 
 mod canary;
 mod lint;
+mod properties;
 #[cfg(test)]
 mod tests;
 mod words;
 
 pub use canary::{Canary, CanaryTarget, MAX_RULE_PROBES, Planted, with_canary};
 pub use lint::{MAX_FAULTS, MAX_RULES_BYTES, RuleFault, RuleProblem, RuleSet, lint};
+pub use properties::{MAX_PROPERTIES_ASKED, OddProperty};
 pub use words::{CONSTRAINTS, FUNCTIONS};
