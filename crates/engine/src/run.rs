@@ -276,7 +276,7 @@ impl Run<'_> {
         let step = self.state().steps.get(key)?;
         let pass = step.pass.as_ref().map(|p| p.seq);
         let failure = step.failure.as_ref().map(|f| f.seq);
-        let ask = self.state().asks.iter().filter(|a| a.step.as_ref() == Some(key));
+        let ask = self.state().asks.iter().filter(|a| a.holds(key));
         pass.max(failure).max(step.last_check).max(ask.map(|a| a.seq).max())
     }
 
