@@ -19,6 +19,7 @@ pub mod signals;
 pub mod snapshot;
 pub mod status;
 pub mod subsystem;
+pub mod unrecorded;
 pub mod workspace;
 pub mod yaml;
 

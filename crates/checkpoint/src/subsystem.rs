@@ -15,7 +15,7 @@ use pcbflow_core::row::Row;
 use crate::git::{self, KIND_COMMIT, KIND_PUSH, Repo, Stop};
 use crate::rows::{actions, probes};
 use crate::snapshot::{Binding, Purpose, Snapshots};
-use crate::{kept, record};
+use crate::{kept, record, unrecorded};
 
 /// Deadline of a commit in milliseconds: the person's hooks run in it.
 const COMMIT_MS: u64 = 600_000;
@@ -109,11 +109,17 @@ async fn run_commit(context: &StepContext, services: &Services) -> Observation {
             lines.extend(done.notes);
             observation.summary = lines.join("; ");
             observation.records.insert("commit".to_owned(), done.commit);
+            if context.records.contains_key(unrecorded::RECORD) {
+                observation.records.insert(unrecorded::RECORD.to_owned(), "kept".to_owned());
+            }
             observation.tool = "git".to_owned();
             observation.argv = vec!["git".to_owned(), "commit".to_owned()];
             observation
         }
-        Err(Stop::Failed(evidence)) => failed(*evidence),
+        Err(Stop::Failed(evidence)) => match unrecorded::pass(context, services, &evidence) {
+            Some(observation) => observation,
+            None => failed(*evidence),
+        },
         Err(Stop::Unknown(evidence)) => {
             let mut observation = failed(*evidence);
             if observation.ended == Ended::Returned {
@@ -149,7 +155,7 @@ async fn remote(context: &StepContext, services: &Services) -> CheckResult {
 }
 
 /// Keeps the outputs of the phase, or of the step, in a store of snapshots.
-fn keep(context: &StepContext, services: &Services, store: &Snapshots) -> Recovery {
+pub(crate) fn keep(context: &StepContext, services: &Services, store: &Snapshots) -> Recovery {
     if context.phase_outputs.is_empty() {
         return Recovery::not_applicable("the phase has no outputs");
     }
@@ -293,7 +299,10 @@ impl Subsystem for CheckpointSubsystem {
         }
         closure.files =
             context.phase_outputs.iter().map(|o| context.board_dir.join(&o.path)).collect();
-        if kept::lost(context, services).await {
+        if unrecorded::no_repository(context) {
+            // A history that is made later takes the results in.
+            closure.settings.insert("history".to_owned(), "none".to_owned());
+        } else if kept::lost(context, services).await {
             closure.settings.insert("history".to_owned(), "lost".to_owned());
         }
         Ok(closure)

@@ -40,6 +40,8 @@ pub struct AskOut {
     pub class: String,
     /// Step that waits, as `phase/step`.
     pub step: Option<String>,
+    /// Further steps with the same cause, which wait for the same answer.
+    pub also: Vec<String>,
     /// Whether pcbflow sees by itself that it was done.
     pub watched: bool,
 }

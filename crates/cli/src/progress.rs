@@ -10,7 +10,7 @@ use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::check::Gate;
 use pcbflow_core::event::{Event, Fact};
 use pcbflow_core::ids::{BoardName, StepKey};
-use pcbflow_core::manifest::COMMIT_STEP;
+use pcbflow_core::manifest::{COMMIT_STEP, SNAPSHOT_COMMIT};
 use pcbflow_core::ports::Progress;
 use pcbflow_core::text::one_line;
 use pcbflow_humanize::message::Part;
@@ -240,8 +240,12 @@ impl LineProgress {
                 );
             }
             Fact::OutputsCommitted { commit } => {
-                let short: String = commit.chars().take(10).collect();
-                self.line(&mut shown, &board, Label::Dim, "committed", &short);
+                let (word, id) = match commit.strip_prefix(SNAPSHOT_COMMIT) {
+                    Some(id) => ("snapshot", id),
+                    None => ("committed", commit.as_str()),
+                };
+                let short: String = id.chars().take(10).collect();
+                self.line(&mut shown, &board, Label::Dim, word, &short);
             }
             _ => {}
         }

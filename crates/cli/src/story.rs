@@ -158,6 +158,7 @@ pub fn ask_out(ask: &AskState) -> AskOut {
         tool: ask.tool.clone(),
         class: ask.class.to_string(),
         step: ask.step.as_ref().map(ToString::to_string),
+        also: ask.also.iter().map(ToString::to_string).collect(),
         watched: ask.watch.is_some(),
     }
 }

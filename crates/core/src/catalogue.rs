@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::evidence::{Evidence, Source};
+use crate::evidence::{Evidence, Matcher, Source};
 use crate::fingerprint::{Fingerprint, fingerprint};
 use crate::ids::{ClassId, Digest, IdError};
 use crate::policy::EXHAUSTED_CLASS;
@@ -126,6 +126,9 @@ pub struct Diagnosis {
     pub hint: String,
     /// Rung that a user's rule puts first.
     pub allow: Option<String>,
+    /// Identity of what is behind it, for a known row whose typed signals name it (a file, a
+    /// program): failures of one row and cause are mended by one act, whichever step saw them.
+    pub cause: Option<Digest>,
 }
 
 /// All rows, by id.
@@ -145,6 +148,7 @@ struct Candidate {
     rule: String,
     hint: String,
     allow: Option<String>,
+    cause: Option<Digest>,
 }
 
 impl Catalogue {
@@ -234,6 +238,7 @@ impl Catalogue {
                 also,
                 hint: best.hint,
                 allow: best.allow,
+                cause: best.cause,
             },
             None => self.unknown(evidence),
         }
@@ -252,6 +257,7 @@ impl Catalogue {
             also: Vec::new(),
             hint: String::new(),
             allow: None,
+            cause: None,
         }
     }
 
@@ -278,6 +284,7 @@ impl Catalogue {
                         rule: format!("{} signal {} ({})", row.id, at + 1, parts.join(", ")),
                         hint: String::new(),
                         allow: None,
+                        cause: cause(row, matcher, evidence),
                     });
                 }
             }
@@ -293,11 +300,31 @@ impl Catalogue {
                     rule: format!("rules.toml '{}'", rule.name),
                     hint: rule.hint.clone(),
                     allow: rule.allow.clone(),
+                    cause: None,
                 });
             }
         }
         found
     }
+}
+
+/// What is behind a match: the names in the typed signals that it rests on. None where no signal
+/// names anything, or where the row asks about the step itself.
+fn cause(row: &Row, matcher: &Matcher, evidence: &Evidence) -> Option<Digest> {
+    if row.texts.ask.contains("{step}") {
+        return None;
+    }
+    let mut names: Vec<(&str, &str)> = evidence
+        .signals
+        .iter()
+        .filter(|s| s.source != Source::Text && matcher.all.iter().any(|p| p.fits(s)))
+        .map(|s| (s.code.as_str(), s.text.as_str()))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let named = names.iter().any(|(_, name)| !name.is_empty());
+    let variant = evidence.slots.get("variant");
+    named.then(|| Digest::of(format!("{} {variant:?} {names:?}", row.id).as_bytes()))
 }
 
 fn check_row(row: &Row) -> Result<(), CatalogueError> {

@@ -478,7 +478,8 @@ pub enum Fact {
         /// Id of the commit.
         commit: String,
     },
-    /// Something is asked of the person. Effect: open until answered; the step waits.
+    /// Something is asked of the person. Effect: open until answered; the step waits. With the id
+    /// of an open ask: this step has the same cause and waits for the same answer.
     AskRaised {
         /// Its id.
         ask: AskId,

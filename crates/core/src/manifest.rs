@@ -15,6 +15,8 @@ pub const PHASES_MAX: usize = 64;
 pub const STEPS_MAX: usize = 500;
 /// Id of the step that pcbflow adds to the end of each phase to commit its outputs.
 pub const COMMIT_STEP: &str = "commit outputs";
+/// How what stands in for a commit begins, where the person said no to a history.
+pub const SNAPSHOT_COMMIT: &str = "snapshot:";
 /// Longest deadline of a step, in milliseconds (24 h).
 pub const DEADLINE_MS_MAX: u64 = 24 * 3600 * 1000;
 

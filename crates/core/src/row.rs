@@ -111,6 +111,8 @@ pub struct Rung {
     /// the slots `{times}` ("once", "twice", "3 times"), `{count}`, `{part}`, `{parts}`,
     /// `{tool}`, `{step}`, `{items}`. Empty only for [`RungKind::Ask`].
     pub said: &'static str,
+    /// Only for failures of these variants (their slot `variant`); empty = for all.
+    pub only: &'static [&'static str],
 }
 
 impl Rung {
@@ -122,7 +124,7 @@ impl Rung {
         what: &'static str,
         said: &'static str,
     ) -> Rung {
-        Rung { id, kind: RungKind::Retry(waits), autonomy: Autonomy::Alone, what, said }
+        Rung { id, kind: RungKind::Retry(waits), ..Rung::alone(what, said) }
     }
     /// Repeat with a longer deadline.
     #[must_use]
@@ -133,23 +135,17 @@ impl Rung {
         what: &'static str,
         said: &'static str,
     ) -> Rung {
-        Rung {
-            id,
-            kind: RungKind::RetryLonger { factor, ms_max },
-            autonomy: Autonomy::Alone,
-            what,
-            said,
-        }
+        Rung { id, kind: RungKind::RetryLonger { factor, ms_max }, ..Rung::alone(what, said) }
     }
     /// Read back.
     #[must_use]
     pub const fn read_back(what: &'static str, said: &'static str) -> Rung {
-        Rung { id: "read-back", kind: RungKind::ReadBack, autonomy: Autonomy::Alone, what, said }
+        Rung { id: "read-back", kind: RungKind::ReadBack, ..Rung::alone(what, said) }
     }
     /// An action of the subsystem.
     #[must_use]
     pub const fn act(id: &'static str, what: &'static str, said: &'static str) -> Rung {
-        Rung { id, kind: RungKind::Act, autonomy: Autonomy::Alone, what, said }
+        Rung { id, ..Rung::alone(what, said) }
     }
     /// An action that needs a recorded yes.
     #[must_use]
@@ -158,12 +154,12 @@ impl Rung {
         what: &'static str,
         said: &'static str,
     ) -> Rung {
-        Rung { id, kind: RungKind::Act, autonomy: Autonomy::GoAhead, what, said }
+        Rung { id, autonomy: Autonomy::GoAhead, ..Rung::alone(what, said) }
     }
     /// Go on without it.
     #[must_use]
     pub const fn go_on(id: &'static str, what: &'static str, said: &'static str) -> Rung {
-        Rung { id, kind: RungKind::GoOn, autonomy: Autonomy::Alone, what, said }
+        Rung { id, kind: RungKind::GoOn, ..Rung::alone(what, said) }
     }
     /// Ask.
     #[must_use]
@@ -174,7 +170,19 @@ impl Rung {
             autonomy: Autonomy::Person,
             what: "save the place and ask",
             said: "",
+            only: &[],
         }
+    }
+
+    const fn alone(what: &'static str, said: &'static str) -> Rung {
+        Rung { id: "", kind: RungKind::Act, autonomy: Autonomy::Alone, what, said, only: &[] }
+    }
+
+    /// The same rung, only for failures of these variants.
+    #[must_use]
+    pub const fn only(mut self, variants: &'static [&'static str]) -> Rung {
+        self.only = variants;
+        self
     }
 
     /// How often this rung may run for one failure.

@@ -51,7 +51,12 @@ impl Dispatcher<'_> {
                     looked,
                     reason: &reason,
                     commit: state.records.get("commit"),
-                    ask_id: state.next_ask_id(),
+                    ask_id: match decision {
+                        Decision::Ask { class, kind, watch, .. } => {
+                            state.ask_id_for(&key, class, kind, watch.as_deref())
+                        }
+                        _ => String::new(),
+                    },
                 };
                 following
                     .events(decision, |path| digests.digest(&board_dir.join(path)).ok().flatten())

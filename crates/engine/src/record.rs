@@ -11,7 +11,7 @@ use pcbflow_core::evidence::{Evidence, Signal, Source, codes};
 use pcbflow_core::ids::{Digest, StepKey};
 use pcbflow_core::manifest::{PhaseDef, Safety};
 use pcbflow_core::ports::{Observation, StepResult};
-use pcbflow_core::projection::Stage;
+use pcbflow_core::projection::{CAUSE_SLOT, Stage};
 use pcbflow_core::text::head_and_tail;
 
 use crate::act::{Done, Outcome};
@@ -187,6 +187,9 @@ impl Dispatcher<'_> {
             words.more.insert("hint".to_owned(), diagnosis.hint.clone());
         }
         let mut slots = evidence.slots.clone();
+        if let Some(cause) = diagnosis.cause {
+            slots.insert(CAUSE_SLOT.to_owned(), cause.short());
+        }
         slots.entry("step".to_owned()).or_insert_with(|| key.step.to_string());
         if !evidence.tool.is_empty() {
             slots.entry("tool".to_owned()).or_insert_with(|| evidence.tool.clone());

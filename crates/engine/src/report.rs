@@ -57,7 +57,7 @@ impl Run<'_> {
 
     /// Verdict of one step; nothing when it is not decided.
     fn verdict_of(&self, key: &StepKey) -> Option<Verdict> {
-        if self.state().open_asks().any(|a| a.step.as_ref() == Some(key)) {
+        if self.state().open_asks().any(|a| a.holds(key)) {
             return Some(Verdict::NeedsPerson);
         }
         match self.state().steps.get(key).map(|s| &s.stage) {

@@ -5,12 +5,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pcbflow_core::check::Counts;
+use pcbflow_core::check::{Counts, Gate, PhaseVerdict};
 use pcbflow_core::event::{Fact, StopCause, Words};
 use pcbflow_core::ids::{Seq, StepId, StepKey};
 use pcbflow_core::manifest::{COMMIT_STEP, CheckSpec, PhaseDef, StepDef};
 use pcbflow_core::ports::Clock;
-use pcbflow_core::projection::{BoardState, PhaseState, RunState};
+use pcbflow_core::projection::{BoardState, PhaseState, RunState, StepState};
 
 use crate::claim::Claim;
 use crate::dispatcher::Dispatcher;
@@ -241,6 +241,7 @@ impl Run<'_> {
                 if !self.state().phases.get(&phase.id).is_some_and(PhaseState::is_done) {
                     break;
                 }
+                self.judge_commit(phase, &commit).await?;
                 self.anchor().await?;
             }
         }
@@ -259,6 +260,12 @@ impl Run<'_> {
             .filter_map(|k| self.state().steps.get(k))
             .fold(Counts::default(), |sum, step| sum.plus(step.last_counts));
         let given = self.state().phases.get(&phase.id).and_then(|p| p.verdict);
+        // A condition under which the outputs were kept holds until they are kept without it.
+        let verdict = if verdict == PhaseVerdict::Pass && self.kept_conditionally(phase) {
+            PhaseVerdict::Conditional
+        } else {
+            verdict
+        };
         let ran = keys.iter().filter_map(|k| self.judged_at(k)).max();
         // The same verdict is given again only after a step was judged again.
         if given.is_none_or(|(v, seq)| v != verdict || ran > Some(seq)) {
@@ -271,12 +278,47 @@ impl Run<'_> {
         Ok(verdict.advances())
     }
 
+    /// Whether the last commit step of a phase passed under a condition.
+    fn kept_conditionally(&self, phase: &PhaseDef) -> bool {
+        let Ok(step) = StepId::new(COMMIT_STEP) else { return false };
+        let known = self.state().steps.get(&plan::key(&phase.id, &step));
+        known.and_then(|s| s.pass.as_ref()).is_some_and(|p| p.gate == Gate::Warn)
+    }
+
+    /// The verdict with how the outputs were kept, where that makes another one of it.
+    async fn judge_commit(
+        &mut self,
+        phase: &PhaseDef,
+        commit: &PhaseDef,
+    ) -> Result<(), EngineError> {
+        let state = self.state();
+        let known = state.phases.get(&phase.id).cloned().unwrap_or_default();
+        let gates = plan::keys(phase).into_iter().chain(plan::keys(commit));
+        let gates: Vec<_> =
+            gates.filter_map(|k| state.steps.get(&k).and_then(StepState::gate)).collect();
+        let verdict = PhaseVerdict::of(gates);
+        let (Some((given, _)), Some(id)) = (known.verdict, known.commit) else { return Ok(()) };
+        if given == verdict || !verdict.advances() {
+            return Ok(());
+        }
+        let mut scope = self.dispatcher.journal.scope(None);
+        scope.phase = Some(phase.id.clone());
+        let facts = [
+            Fact::PhaseVerdictGiven { verdict, counts: known.counts },
+            Fact::OutputsCommitted { commit: id },
+        ];
+        let journal = &self.dispatcher.journal;
+        let events =
+            facts.map(|fact| journal.event(scope.clone(), fact, Words::default())).to_vec();
+        self.dispatcher.journal.put(events, true).await
+    }
+
     /// Position of the newest event by which a step was judged.
     fn judged_at(&self, key: &StepKey) -> Option<Seq> {
         let step = self.state().steps.get(key)?;
         let pass = step.pass.as_ref().map(|p| p.seq);
         let failure = step.failure.as_ref().map(|f| f.seq);
-        let ask = self.state().asks.iter().filter(|a| a.step.as_ref() == Some(key));
+        let ask = self.state().asks.iter().filter(|a| a.holds(key));
         pass.max(failure).max(step.last_check).max(ask.map(|a| a.seq).max())
     }
 

@@ -109,10 +109,19 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// What the person did may have changed the inputs of a step that starts again.
+    /// What the person did may have changed the inputs of the steps that start again: this one,
+    /// and those that waited for the same answer.
     fn look_again(&mut self, key: &StepKey) {
-        if self.stage(key) == Stage::Planned && !self.busy.contains(key) {
-            self.looked.remove(key);
+        let asks = self.journal.state().asks.iter();
+        let mut keys: Vec<StepKey> = asks
+            .filter(|a| a.step.as_ref() == Some(key))
+            .flat_map(|a| a.also.iter().cloned())
+            .collect();
+        keys.push(key.clone());
+        for key in keys {
+            if self.stage(&key) == Stage::Planned && !self.busy.contains(&key) {
+                self.looked.remove(&key);
+            }
         }
     }
 }

@@ -116,6 +116,22 @@ pub const VARIANTS: &[Variant] = &[
         ask: Some("Tell git your name and address"),
     },
     Variant {
+        class: "GIT-2",
+        name: "no_repository",
+        what: "This project has no history to save the results in.",
+        why: Some("Nobody has made a git history in this folder yet."),
+        healed: "The results are saved now.",
+        ask: Some("Check this project in git"),
+    },
+    Variant {
+        class: "GIT-2",
+        name: "other_owner",
+        what: "I can't save the results in the project's history.",
+        why: Some("The folder belongs to another user of this computer."),
+        healed: "The results are in the history now.",
+        ask: Some("Check who owns this project folder"),
+    },
+    Variant {
         class: "KI-2",
         name: "not_on_board",
         what: "The board is missing {count:footprint|footprints} that the schematic has.",

@@ -47,6 +47,39 @@ fn one_ask_one_answer_and_on_it_goes() {
 }
 
 #[test]
+fn one_missing_program_is_asked_for_once_and_one_answer_frees_all_steps() {
+    let test = TestEnvironment::new();
+    let (one, two) = (test.path("one-tool"), test.path("two-tool"));
+    let (one, two) = (one.display().to_string(), two.display().to_string());
+    let board = Manifest::new("b")
+        .phase("12-final-verification")
+        .command("check", "erc", &[&one, "say", "fine"], &[])
+        .command("check", "drc", &[&one, "say", "fine"], &[])
+        .command("check", "netlist", &[&one, "say", "fine"], &[])
+        .command("check", "parity", &[&two, "say", "fine"], &[]);
+    test.boards(&[&board]);
+    let stopped = test.json(4, &["run", "b"]);
+    let asks = stopped["asks"].as_array().expect("asks").clone();
+    assert_eq!(asks.len(), 2, "one for each program: {stopped:#}\n{}", test.story("b"));
+    let first = asks.iter().find(|a| !a["also"].to_string().contains("[]")).expect("a shared ask");
+    let mut waiting = vec![first["step"].to_string()];
+    waiting.extend(first["also"].as_array().expect("steps").iter().map(ToString::to_string));
+    assert_eq!(waiting.len(), 3, "{stopped:#}");
+    assert!(!waiting.iter().any(|s| s.contains("parity")), "{stopped:#}");
+    let act = pcbflow_tests::program::own("act");
+    for tool in [&one, &two] {
+        fs::copy(&act, tool).expect("the program");
+    }
+    for ask in &asks {
+        test.pcbflow(&["answer", ask["id"].as_str().expect("an id"), "retry"]).exits(0);
+    }
+    let done = test.json(0, &["resume", "b"]);
+    assert_eq!(done["verdict"], "pass", "{done:#}");
+    assert_eq!(count(&test.facts("b"), |f| matches!(f, Fact::AskAnswered { .. })), 2);
+    test.pcbflow(&["replay", "b"]).exits(0);
+}
+
+#[test]
 fn a_retry_without_a_change_asks_again_and_never_spins() {
     let test = TestEnvironment::new();
     let _file = wants_a_file(&test);

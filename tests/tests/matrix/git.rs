@@ -7,6 +7,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pcbflow_core::check::PhaseVerdict;
+use pcbflow_core::event::Fact;
+use pcbflow_tests::ledger::count;
 use pcbflow_tests::{Ran, Running, TestEnvironment, tools};
 use serde_json::json;
 
@@ -21,6 +24,7 @@ pub const RECIPES: &[Recipe] = &[
         &[
             ("no name for the person", no_identity),
             ("no history, and a yes to make one", no_repository),
+            ("no history, and a no to making one", no_history_wanted),
         ],
     ),
     real(
@@ -129,6 +133,9 @@ fn remote_head(test: &TestEnvironment) -> String {
     test.git(&["-C", &place, "rev-parse", "main"]).trim().to_owned()
 }
 
+const OF_NO_REPOSITORY: &[(&str, &str)] =
+    &[("create-repository", "a history is there"), ("without-history", "a history is there")];
+
 const NO_GO_AHEAD: &[(&str, &str)] =
     &[("create-repository", "it needs a person's yes, and the answer was no")];
 
@@ -139,11 +146,14 @@ fn no_identity() {
     fs::write(&config, "[safe]\n\tdirectory = *\n").expect("no identity");
     let stopped = test.pcbflow(&["run", BOARD, "--json"]);
     stopped.exits(4);
-    assert_eq!(stopped.json()["class"], "GIT-2", "{stopped}");
-    // The next rung would make a history, which is not what is missing: no.
-    let stopped = answer(&test, &stopped, BOARD, "no");
-    stopped.exits(4);
-    holds(&test, BOARD, &Want { class: "GIT-2", step: COMMIT, left: NO_GO_AHEAD, end: End::Asked });
+    let told = stopped.json();
+    assert_eq!((&told["class"], &told["ask"]["kind"]), (&"GIT-2".into(), &"run_commands".into()));
+    assert!(told["human"]["ask"].as_str().is_some_and(|a| a.contains("name and address")));
+    holds(
+        &test,
+        BOARD,
+        &Want { class: "GIT-2", step: COMMIT, left: OF_NO_REPOSITORY, end: End::Asked },
+    );
     fs::write(&config, old).expect("the identity");
     answer(&test, &stopped, BOARD, "retry").exits(0);
     assert!(!test.git(&["show", "HEAD:projects/b/out/x.txt"]).is_empty());
@@ -157,6 +167,49 @@ fn no_repository() {
     assert!(!test.ws().join(".git").exists(), "made without a yes");
     answer(&test, &stopped, BOARD, "yes").exits(0);
     holds(&test, BOARD, &want("GIT-2", COMMIT, End::Cured("create-repository")));
+}
+
+/// A no is an end: the phase passes under a condition, and nobody is asked again.
+fn no_history_wanted() {
+    let test = commits();
+    fs::remove_dir_all(test.ws().join(".git")).expect("no history");
+    let stopped = test.pcbflow(&["run", BOARD, "--json"]);
+    stopped.exits(4);
+    assert_eq!(stopped.json()["ask"]["kind"], "go_ahead", "{stopped}");
+    let done = answer(&test, &stopped, BOARD, "no");
+    done.exits(0);
+    let told = done.json();
+    assert_eq!((&told["conditional"], &told["verdict"]), (&true.into(), &"pass".into()), "{done}");
+    assert!(done.stdout.contains("not_in_a_history"), "the verdict names it: {done}");
+    let left = NO_GO_AHEAD;
+    let end = End::Cured("without-history");
+    holds(&test, BOARD, &Want { class: "GIT-2", step: COMMIT, left, end });
+    // Nothing to do, nothing to ask.
+    let before = test.events(BOARD).len();
+    let again = test.pcbflow(&["run", BOARD, "--json"]);
+    again.exits(0);
+    assert_eq!(test.events(BOARD).len(), before, "{again}\n{}", test.story(BOARD));
+    assert_eq!(again.json()["conditional"], true, "{again}");
+    // Other results are kept the same way, without a word.
+    fs::remove_file(test.board(BOARD).join("out/x.txt")).expect("the result");
+    test.pcbflow(&["run", BOARD, "--json"]).exits(0);
+    let asked = |f: &Fact| matches!(f, Fact::AskRaised { .. });
+    assert_eq!(count(&test.facts(BOARD), asked), 1, "{}", test.story(BOARD));
+    assert!(test.json(0, &["status", BOARD]).to_string().contains("CONDITIONAL"));
+    assert!(!test.ws().join(".git").exists(), "made against a no");
+    // The person makes one: the next run saves the results in it.
+    history(&test, &["init", "-q", "-b", "main"]);
+    let kept = test.pcbflow(&["run", BOARD, "--json"]);
+    kept.exits(0);
+    assert_eq!(kept.json()["conditional"], false, "{kept}\n{}", test.story(BOARD));
+    assert!(!test.git(&["show", "HEAD:projects/b/out/x.txt"]).is_empty());
+    let given = test.facts(BOARD).into_iter().filter_map(|f| match f {
+        Fact::PhaseVerdictGiven { verdict, .. } => Some(verdict),
+        _ => None,
+    });
+    assert_eq!(given.last(), Some(PhaseVerdict::Pass), "{}", test.story(BOARD));
+    test.pcbflow(&["run", BOARD]).exits(0);
+    test.pcbflow(&["replay", BOARD]).exits(0);
 }
 
 fn lock_goes() {

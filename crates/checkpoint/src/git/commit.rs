@@ -177,7 +177,11 @@ pub async fn already_landed(
     Ok(work.landed().await?.map(|d| d.commit))
 }
 
-fn write_status(wanted: &Wanted) -> Result<(), Stop> {
+/// Writes `status:` into the manifest.
+///
+/// # Errors
+/// [`Stop`] says why not.
+pub fn write_status(wanted: &Wanted) -> Result<(), Stop> {
     let path = wanted.board_dir.join(MANIFEST_NAME);
     match status::write(&path, &wanted.status) {
         Ok(_) => Ok(()),
@@ -282,14 +286,9 @@ impl Work<'_> {
         }
         let mut evidence = Evidence::new(KIND_COMMIT, "git");
         for signal in signals {
-            if signal.code == signals::UNMERGED {
-                evidence.slots.insert("items".to_owned(), signal.text.clone());
-            }
-            if signal.code == signals::IDENTITY_MISSING {
-                evidence.slots.insert("variant".to_owned(), "no_identity".to_owned());
-            }
             evidence.push(signal);
         }
+        facts::slots(&mut evidence);
         Err(failed(evidence))
     }
 

@@ -11,7 +11,8 @@ use pcbflow_core::evidence::{Evidence, Signal, Source, codes};
 
 use super::lock::{Holder, locks};
 use super::place::{PlaceFault, Repo};
-use super::{Git, Out, evidence};
+use super::{Git, KIND_COMMIT, Out, evidence};
+use crate::rows::variants;
 use crate::signals;
 
 /// Bytes of the file by which free space is probed.
@@ -44,7 +45,7 @@ pub async fn why(git: &Git<'_>, repo: &Repo, layer: &str, out: &Out) -> Evidence
     for fact in facts {
         found.push(fact);
     }
-    items(&mut found);
+    slots(&mut found);
     found
 }
 
@@ -56,6 +57,10 @@ pub(super) fn no_place(layer: &str, fault: &PlaceFault) -> Evidence {
         _ => signals::NO_REPOSITORY,
     };
     found.push(Signal::new(Source::Report, code).text(&fault.to_string()));
+    // An upload without a history has nothing to upload: making one would not help it.
+    if matches!(fault, PlaceFault::None { .. }) && layer == KIND_COMMIT {
+        found.slots.insert("variant".to_owned(), variants::NO_REPOSITORY.to_owned());
+    }
     found
 }
 
@@ -172,11 +177,19 @@ pub(super) async fn damage(git: &Git<'_>, repo: &Repo) -> Vec<Signal> {
     found
 }
 
-/// Fills the slot `items` of GIT-4.
-fn items(evidence: &mut Evidence) {
-    let text =
-        evidence.signals.iter().find(|s| s.code == signals::UNMERGED).map(|s| s.text.clone());
-    if let Some(text) = text {
-        evidence.slots.insert("items".to_owned(), text);
+/// Fills the slot `items` of GIT-4 and the `variant` of GIT-2.
+pub(super) fn slots(evidence: &mut Evidence) {
+    let seen = |code: &str| evidence.signals.iter().find(|s| s.code == code);
+    let items = seen(signals::UNMERGED).map(|s| s.text.clone());
+    let variant = match (seen(signals::IDENTITY_MISSING), seen(signals::OTHER_OWNER)) {
+        (_, Some(_)) => Some(variants::OTHER_OWNER),
+        (Some(_), None) => Some(variants::NO_IDENTITY),
+        (None, None) => None,
+    };
+    if let Some(items) = items {
+        evidence.slots.insert("items".to_owned(), items);
+    }
+    if let Some(variant) = variant {
+        evidence.slots.insert("variant".to_owned(), variant.to_owned());
     }
 }

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use pcbflow_core::evidence::{Evidence, Signal, codes};
 use pcbflow_core::ports::{Captured, Services, SpawnEnded, SpawnRequest};
 
-pub use commit::{Done, KIND_COMMIT, Stop, Wanted, already_landed, commit, wanted};
+pub use commit::{Done, KIND_COMMIT, Stop, Wanted, already_landed, commit, wanted, write_status};
 pub use facts::why;
 pub(crate) use found::with_found_git;
 pub use history::{Anchor, CommitInfo, HISTORY_LOOK_MAX, anchor, committed};

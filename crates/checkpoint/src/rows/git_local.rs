@@ -2,10 +2,11 @@
 
 use pcbflow_core::evidence::{Matcher, Pattern, Source};
 use pcbflow_core::row::{
-    Available, BUDGET, Notify, Recheck, Recipe, RecipeKind, Resume, Row, Rung, Severity, Texts, W3,
+    AT_ONCE, Available, BUDGET, Notify, Recheck, Recipe, RecipeKind, Resume, Row, Rung, Severity,
+    Texts, W3,
 };
 
-use super::{GIT_TOOLS, actions, probes};
+use super::{GIT_TOOLS, actions, probes, variants};
 use crate::signals;
 
 pub(super) const GIT_2: Row = Row {
@@ -35,7 +36,15 @@ pub(super) const GIT_2: Row = Row {
             actions::CREATE_REPOSITORY,
             "make a history, only after a recorded yes; identity never invented",
             "I made a history for this project.",
-        ),
+        )
+        .only(&[variants::NO_REPOSITORY]),
+        Rung::retry(
+            "without-history",
+            AT_ONCE,
+            "said no: the snapshot stands in for the commit, and the verdict says so",
+            "I tried to save the results without a history.",
+        )
+        .only(&[variants::NO_REPOSITORY]),
         Rung::ask(),
     ],
     budget: BUDGET,
@@ -55,7 +64,7 @@ pub(super) const GIT_2: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "real git: a home without a name; a folder without a history, and a yes to make one",
+        how: "real git: a home without a name; a folder without a history, and a yes or a no to make one",
     },
     available: Available::Now,
     passing: false,

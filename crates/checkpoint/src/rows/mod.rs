@@ -6,6 +6,16 @@ mod git_remote;
 pub mod probes;
 mod state;
 
+/// Forms in which GIT-2 shows itself.
+pub mod variants {
+    /// Git does not know the person's name and address.
+    pub const NO_IDENTITY: &str = "no_identity";
+    /// There is no history where a phase is to be committed.
+    pub const NO_REPOSITORY: &str = "no_repository";
+    /// The folder belongs to someone else.
+    pub const OTHER_OWNER: &str = "other_owner";
+}
+
 use pcbflow_core::row::Row;
 
 /// Rows ST-1 to ST-5 and GIT-1 to GIT-7.

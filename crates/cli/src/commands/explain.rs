@@ -253,7 +253,7 @@ impl Episode {
     fn asks(&self, ledger: &dyn Ledger) -> Result<Vec<crate::envelope::AskOut>, CommandError> {
         let Some(key) = &self.key else { return Ok(Vec::new()) };
         let (_, state) = fold_board(ledger, &self.board)?;
-        Ok(state.open_asks().filter(|a| a.step.as_ref() == Some(key)).map(story::ask_out).collect())
+        Ok(state.open_asks().filter(|a| a.holds(key)).map(story::ask_out).collect())
     }
 
     fn message(&self, site: &Site, ledger: &dyn Ledger) -> Result<Option<Message>, CommandError> {

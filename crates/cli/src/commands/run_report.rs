@@ -93,13 +93,18 @@ fn decide_failure(
         }
         if healed {
             lines.push(pcbflow_humanize::render::short(&message).as_str().to_owned());
-        } else {
+        } else if !report.asks.iter().any(|a| a.also.contains(&step.key)) {
+            // One cause, one message: what another step asks already is not told twice.
             if !lines.is_empty() {
                 lines.push(String::new());
             }
             lines.extend(story::lines(&app.ui, &message));
         }
         for ask in report.asks.iter().filter(|a| a.step.as_ref() == Some(&step.key)) {
+            if !ask.also.is_empty() {
+                let names: Vec<&str> = ask.also.iter().map(|k| k.step.as_str()).collect();
+                lines.push(format!("This holds up as well: {}", names.join(", ")));
+            }
             lines.push(format!("When it is done: {}", story::answer_command(ask)));
         }
         let decides = match &asked {

@@ -5,7 +5,7 @@ use pcbflow_checkpoint::workspace::Workspace;
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::check::{Counts, Gate, PhaseVerdict};
 use pcbflow_core::ids::{BoardName, StepKey};
-use pcbflow_core::manifest::COMMIT_STEP;
+use pcbflow_core::manifest::{COMMIT_STEP, SNAPSHOT_COMMIT};
 use pcbflow_core::projection::{BoardState, Stage, StepState};
 use pcbflow_core::text::one_line;
 use pcbflow_humanize::message::Part;
@@ -286,7 +286,10 @@ impl PhaseView {
             more.push(count(self.counts.warnings, "warning"));
         }
         if let Some(commit) = &self.commit {
-            more.push(format!("committed {}", commit.chars().take(10).collect::<String>()));
+            more.push(match commit.strip_prefix(SNAPSHOT_COMMIT) {
+                Some(_) => "kept as a snapshot, in no history".to_owned(),
+                None => format!("committed {}", commit.chars().take(10).collect::<String>()),
+            });
         }
         if !self.note.is_empty() {
             more.push(self.note.clone());

@@ -76,6 +76,11 @@ impl Case<'_> {
     }
 
     fn try_rung(&self, failure: &FailureState, row: &Row, rung: &Rung) -> Option<Decided> {
+        let variant = failure.slots.get("variant").map_or("", String::as_str);
+        if !rung.only.is_empty() && !rung.only.contains(&variant) {
+            // It mends another form of this failure.
+            return None;
+        }
         let used = self.used(rung.id);
         let waits = self.waits(row, rung);
         if used >= waits.as_ref().map_or(1, Vec::len).min(RUNG_TIMES_MAX) {

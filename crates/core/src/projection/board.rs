@@ -10,14 +10,18 @@ use crate::check::{Counts, Gate, PhaseVerdict};
 use crate::event::{Event, Fact, Owner, StopCause};
 use crate::ids::{AskId, ClassId, Digest, LedgerId, PhaseId, RunId, Seq, StepKey};
 use crate::manifest::{COMMIT_STEP, Safety};
+use crate::policy::GO_AHEAD_ASK;
 use crate::time::Timestamp;
 
 /// Name of this projection in fold caches.
 pub const BOARD_PROJECTION: &str = "board";
 /// Raised whenever the fold or its shape changes; older caches are then not used.
-pub const BOARD_PROJECTION_VERSION: u32 = 2;
+pub const BOARD_PROJECTION_VERSION: u32 = 3;
 /// Most answered asks kept in the state; older ones are in the ledger.
 const ASKS_KEPT_MAX: usize = 200;
+
+/// Slot of a diagnosed failure that holds the identity of its cause.
+pub const CAUSE_SLOT: &str = "cause";
 
 /// The last run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,10 +85,27 @@ pub struct AskState {
     pub watch: Option<String>,
     /// The step it belongs to.
     pub step: Option<StepKey>,
+    /// Further steps with the same cause, which wait for the same answer.
+    pub also: Vec<StepKey>,
+    /// Identity of the cause, where the failure names one.
+    pub cause: Option<String>,
     /// When it was raised.
     pub raised: Timestamp,
     /// The answer, if it was given.
     pub answer: Option<String>,
+}
+
+impl AskState {
+    /// Steps that wait for the answer: the one that asked first, then the others.
+    pub fn steps(&self) -> impl Iterator<Item = &StepKey> {
+        self.step.iter().chain(&self.also)
+    }
+
+    /// Whether this step waits for the answer.
+    #[must_use]
+    pub fn holds(&self, key: &StepKey) -> bool {
+        self.steps().any(|k| k == key)
+    }
 }
 
 /// State of a board.
@@ -250,25 +271,7 @@ impl BoardState {
                 }
             }
             Fact::AttemptFinished { records, .. } => self.records.extend(records.clone()),
-            Fact::AskRaised { ask, class, kind, tool, watch } => {
-                self.asks_raised = self.asks_raised.saturating_add(1);
-                self.asks.push(AskState {
-                    id: ask.clone(),
-                    seq: event.seq,
-                    class: class.clone(),
-                    kind: kind.clone(),
-                    tool: tool.clone(),
-                    watch: watch.clone(),
-                    step: event.step_key(),
-                    raised: event.at,
-                    answer: None,
-                });
-                if self.asks.len() > ASKS_KEPT_MAX
-                    && let Some(at) = self.asks.iter().position(|a| a.answer.is_some())
-                {
-                    self.asks.remove(at);
-                }
-            }
+            Fact::AskRaised { .. } => self.raise(event),
             _ => {}
         }
         match event.step_key() {
@@ -278,6 +281,65 @@ impl BoardState {
         }
     }
 
+    fn raise(&mut self, event: &Event) {
+        let Fact::AskRaised { ask, class, kind, tool, watch } = &event.fact else { return };
+        let step = event.step_key();
+        if let Some(open) = self.asks.iter_mut().find(|a| a.id == *ask && a.answer.is_none()) {
+            // Another step with the same cause: it waits for the same answer.
+            let joins = step.filter(|key| !open.holds(key));
+            open.also.extend(joins);
+            return;
+        }
+        self.asks_raised = self.asks_raised.saturating_add(1);
+        self.asks.push(AskState {
+            id: ask.clone(),
+            seq: event.seq,
+            class: class.clone(),
+            kind: kind.clone(),
+            tool: tool.clone(),
+            watch: watch.clone(),
+            cause: step.as_ref().and_then(|key| self.cause_of(key, class, kind)),
+            step,
+            also: Vec::new(),
+            raised: event.at,
+            answer: None,
+        });
+        if self.asks.len() > ASKS_KEPT_MAX
+            && let Some(at) = self.asks.iter().position(|a| a.answer.is_some())
+        {
+            self.asks.remove(at);
+        }
+    }
+
+    /// Cause of a step's failure as an ask of this class and kind is about it. A go-ahead is
+    /// given to one step and never to another.
+    fn cause_of(&self, key: &StepKey, class: &ClassId, kind: &str) -> Option<String> {
+        let failure = self.steps.get(key)?.failure.as_ref()?;
+        let same = failure.class == *class && kind != GO_AHEAD_ASK;
+        same.then(|| failure.slots.get(CAUSE_SLOT).cloned()).flatten()
+    }
+
+    /// The id for what a step asks now: that of the open ask with the same cause, row and answers,
+    /// or the next one.
+    #[must_use]
+    pub fn ask_id_for(
+        &self,
+        key: &StepKey,
+        class: &ClassId,
+        kind: &str,
+        watch: Option<&str>,
+    ) -> String {
+        let cause = self.cause_of(key, class, kind);
+        let same = |a: &&AskState| {
+            cause.is_some()
+                && a.cause == cause
+                && a.class == *class
+                && a.kind == kind
+                && a.watch.as_deref() == watch
+        };
+        self.open_asks().find(same).map_or_else(|| self.next_ask_id(), |a| a.id.to_string())
+    }
+
     fn answer(&mut self, ask: &AskId, answer: &str, at: Timestamp) -> bool {
         let Some(state) = self.asks.iter_mut().find(|a| a.id == *ask) else { return false };
         if state.answer.is_some() {
@@ -285,8 +347,10 @@ impl BoardState {
             return true;
         }
         state.answer = Some(answer.to_owned());
-        if let Some(step) = state.step.clone().and_then(|key| self.steps.get_mut(&key)) {
-            step.answered(&state.kind, &state.class, answer, at);
+        for key in state.step.iter().chain(&state.also) {
+            if let Some(step) = self.steps.get_mut(key) {
+                step.answered(&state.kind, &state.class, answer, at);
+            }
         }
         true
     }

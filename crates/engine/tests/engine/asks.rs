@@ -111,6 +111,71 @@ async fn a_yes_leads_to_the_action_and_a_no_past_it() {
     }
 }
 
+/// A board of three checks side by side and one that needs the first.
+fn three() -> pcbflow_core::manifest::Manifest {
+    let steps = ["a", "b", "c"].map(|id| step(id, "read", &[]));
+    let mut steps = steps.to_vec();
+    steps.push(step("last", "make", &["a"]));
+    board(&[("01-p", steps)])
+}
+
+#[tokio::test]
+async fn one_cause_is_asked_once_and_its_answer_frees_all_that_wait() {
+    let bench = Bench::new();
+    for id in ["a", "b", "c"] {
+        let lost = Act::FailOn("lost", "sub.sheet");
+        bench.world.script(id, &[lost.clone(), lost, Act::Pass]);
+    }
+    let report = bench.run(&three()).await;
+    assert_eq!((report.verdict, report.asks.len()), (Verdict::NeedsPerson, 1));
+    let names: Vec<String> = report.asks[0].steps().map(|k| k.step.to_string()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(bench.state().asks_raised, 1);
+    // Going on without an answer asks nothing new and runs nothing.
+    let again = bench.run_with(&three(), |o| o.resume = true).await;
+    assert_eq!((again.asks.len(), bench.world.called("run b")), (1, 2));
+    bench.answer("a1", "retry");
+    let report = bench.run(&three()).await;
+    assert_eq!((report.verdict, report.asks.len(), runs(&bench)), (Verdict::Pass, 0, (1, 2)));
+    for id in ["a", "b", "c"] {
+        assert_eq!(bench.world.called(&format!("run {id}")), 3);
+    }
+    bench.assert_replays();
+}
+
+#[tokio::test]
+async fn other_causes_rows_and_kinds_of_asks_are_asked_apart() {
+    let bench = Bench::new();
+    bench.world.script("a", &[Act::FailOn("lost", "one.sheet")]);
+    bench.world.script("b", &[Act::FailOn("lost", "two.sheet")]);
+    bench.world.script("c", &[Act::FailOn("strange", "one.sheet")]);
+    assert_eq!(bench.run(&three()).await.asks.len(), 3, "two names, and what no row knows");
+    // A go-ahead is one step's own, whatever is behind it.
+    let bench = Bench::new();
+    for id in ["a", "b", "c"] {
+        bench.world.script(id, &[Act::FailOn("other", "one.sheet")]);
+    }
+    assert_eq!(bench.run(&three()).await.asks.len(), 3);
+    bench.assert_replays();
+}
+
+#[tokio::test]
+async fn what_is_seen_for_one_step_is_seen_for_all_that_wait_for_it() {
+    let bench = Bench::new();
+    for id in ["a", "b", "c"] {
+        bench.world.script(id, &[Act::FailOn("broken", "tool"), Act::Pass]);
+    }
+    // Both actions of each step are not believed; then the watch sees it.
+    bench.world.probes(&[false; 6]);
+    let report = bench.run_with(&three(), |o| o.wait_ms_max = 3_600_000).await;
+    assert_eq!((report.verdict, bench.state().asks_raised), (Verdict::Pass, 1));
+    assert_eq!(bench.count(|f| matches!(f, Fact::AskAnswered { .. })), 1);
+    for id in ["a", "b", "c"] {
+        assert_eq!(bench.world.called(&format!("run {id}")), 2);
+    }
+    bench.assert_replays();
+}
+
 /// Answers the first ask as another process would, when this event shows up.
 fn answers(bench: &Bench, answer: &'static str, when: impl Fn(&Event) -> bool + Send + 'static) {
     let (mem, clock) = (bench.mem.clone(), bench.clock.clone());

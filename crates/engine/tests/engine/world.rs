@@ -30,6 +30,8 @@ pub enum Act {
     CouldNotRun,
     /// It fails with this own signal; nothing lands.
     Fail(&'static str),
+    /// The same, and its signal names this.
+    FailOn(&'static str, &'static str),
     /// The same, with `Retry-After` in seconds.
     FailAfter(&'static str, i64),
     /// Its effect lands, and then it fails.
@@ -183,8 +185,12 @@ pub fn finding(severity: FindingSeverity) -> Finding {
 }
 
 fn failed(context: &StepContext, code: &str) -> Observation {
+    failed_on(context, code, code)
+}
+
+fn failed_on(context: &StepContext, code: &str, name: &str) -> Observation {
     let mut evidence = Evidence::new(context.step.uses.as_str(), "sim");
-    evidence.push(Signal::new(Source::Own, code).text(code));
+    evidence.push(Signal::new(Source::Own, code).text(name));
     Observation::of(StepResult::Failed(evidence))
 }
 
@@ -227,6 +233,7 @@ impl Sim {
             }
             Act::CouldNotRun => self.checked(context, CheckResult::could_not_run("sim", "no tool")),
             Act::Fail(code) => failed(context, code),
+            Act::FailOn(code, name) => failed_on(context, code, name),
             Act::FailAfter(code, seconds) => {
                 let mut observation = failed(context, code);
                 if let StepResult::Failed(evidence) = &mut observation.result {
