@@ -128,7 +128,9 @@ async fn one_cause_is_asked_once_and_its_answer_frees_all_that_wait() {
     }
     let report = bench.run(&three()).await;
     assert_eq!((report.verdict, report.asks.len()), (Verdict::NeedsPerson, 1));
-    let names: Vec<String> = report.asks[0].steps().map(|k| k.step.to_string()).collect();
+    let mut names: Vec<String> = report.asks[0].steps().map(|k| k.step.to_string()).collect();
+    // Which of three steps side by side fails first is chance.
+    names.sort();
     assert_eq!(names, ["a", "b", "c"]);
     assert_eq!(bench.state().asks_raised, 1);
     // Going on without an answer asks nothing new and runs nothing.
