@@ -1,6 +1,6 @@
 //! What a step's result depends on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pcbflow_core::evidence::Evidence;
@@ -11,6 +11,8 @@ use super::stop::{Session, Stop};
 use super::{args, drc, rulesets, tool};
 use crate::cli::call;
 use crate::cli::find::{Choice, FindEnv};
+use crate::cli::settings::Libraries;
+use crate::cli::stock;
 use crate::file::header::Header;
 use crate::sexpr::Document;
 
@@ -32,12 +34,16 @@ pub async fn of(
         Stop::Refused(_) => session.evidence(),
     })?;
     let tools = tool::installed(env, context, services).await;
-    let label = match tools.choose(listed.required) {
-        Choice::Use(tool) => tool.label(),
-        _ => format!("no {}", call::TOOL),
+    let (label, stock) = match tools.choose(listed.required) {
+        Choice::Use(tool) => {
+            let counts = listed.names_stock || args::libraries(&context.step) == Libraries::Stock;
+            (tool.label(), counts.then(|| stock::digest(&tool)))
+        }
+        _ => (format!("no {}", call::TOOL), None),
     };
     let mut closure = Closure { files: listed.files.into_iter().collect(), ..Closure::default() };
     closure.settings.insert("tool".to_owned(), label);
+    closure.settings.extend(stock.map(|digest| ("stock_libraries".to_owned(), digest)));
     closure
         .settings
         .insert("libraries".to_owned(), args::libraries(&context.step).word().to_owned());
@@ -50,12 +56,15 @@ pub async fn of(
 struct Listed {
     files: BTreeSet<PathBuf>,
     required: u32,
+    /// A library table names KiCad's own libraries.
+    names_stock: bool,
 }
 
 async fn files(session: &Session<'_>) -> Result<Listed, Stop> {
     let step = &session.context.step;
     let mut files = BTreeSet::new();
-    let (mut required, mut sheet_roots) = (0, Vec::new());
+    let (mut required, mut sheet_roots, mut tables) = (0, Vec::new(), BTreeMap::new());
+    let (uses, mut folders) = (step.uses.as_str(), Vec::new());
     for arg in ["board", "schematic", "project"] {
         if step.arg_str(arg).is_none() {
             continue;
@@ -63,9 +72,15 @@ async fn files(session: &Session<'_>) -> Result<Listed, Stop> {
         let (project, file) = Project::of_arg(session, arg)?;
         files.insert(file.clone());
         files.extend(project.own_files());
-        libraries_of(&project, &mut files);
-        if matches!(step.uses.as_str(), "kicad/export" | "kicad/jobset") {
-            models_and_frames_of(&project, &mut files);
+        // The electrical check never looks at the board.
+        if uses == "kicad/erc" {
+            files.remove(&project.beside("kicad_pcb"));
+        }
+        libraries_of(&project, &mut files, &mut tables);
+        // What a drawing frame says is checked too (measured: a text variable without a value).
+        named_with(&project, "kicad_pro", FRAME, &mut files);
+        if matches!(uses, "kicad/export" | "kicad/jobset") {
+            named_with(&project, "kicad_pcb", MODEL, &mut files);
         }
         match arg {
             "board" => {
@@ -77,6 +92,7 @@ async fn files(session: &Session<'_>) -> Result<Listed, Stop> {
             "schematic" => sheet_roots.push(file),
             _ => sheet_roots.push(project.beside("kicad_sch")),
         }
+        folders.push(project.folder);
     }
     for arg in ["jobset", "footprint_map"] {
         if step.arg_str(arg).is_some() {
@@ -87,43 +103,73 @@ async fn files(session: &Session<'_>) -> Result<Listed, Stop> {
         let sheets = super::sheet_cache::sheets(session, &root);
         required = required.max(sheets.required);
         files.extend(sheets.files);
+        // The electrical check opens the simulation models that symbols name.
+        let models = sheets.models.iter().filter(|_| matches!(uses, "kicad/erc" | "kicad/jobset"));
+        for model in models {
+            folders.iter().for_each(|folder| add_named(folder, model, &mut files));
+        }
     }
-    Ok(Listed { files, required })
+    Ok(Listed { files, required, names_stock: stock::is_named_in(&tables) })
 }
 
-/// Libraries that the project's own tables name: symbol files, and footprints one by one.
-fn libraries_of(project: &Project, files: &mut BTreeSet<PathBuf>) {
-    for table in TABLES {
-        let path = project.folder.join(table);
+/// Libraries that the project's own tables name: symbol files, and footprints one by one. A table
+/// may name further tables.
+fn libraries_of(
+    project: &Project,
+    files: &mut BTreeSet<PathBuf>,
+    tables: &mut BTreeMap<PathBuf, Vec<u8>>,
+) {
+    let mut waiting: Vec<PathBuf> = TABLES.map(|table| project.folder.join(table)).into();
+    // Ends: each table is read once, and their number is limited.
+    while let Some(path) = waiting.pop() {
+        if tables.len() >= TABLES_MAX || tables.contains_key(&path) {
+            continue;
+        }
         let Ok(bytes) = crate::file::read_bounded(&path) else { continue };
+        tables.insert(path, bytes.clone());
         let Ok(doc) = Document::parse(bytes) else { continue };
-        let uris = doc.root().children_named("lib").filter_map(|lib| lib.field("uri", 1));
-        for uri in uris {
-            let Some(rest) = uri.strip_prefix("${KIPRJMOD}/") else { continue };
-            add_library(&project.folder.join(rest), files);
+        for lib in doc.root().children_named("lib") {
+            let Some(uri) = lib.field("uri", 1) else { continue };
+            let rest = uri.strip_prefix("${KIPRJMOD}/").unwrap_or(&uri);
+            // What other variables stand for is not known here; KiCad's own are looked at apart.
+            if rest.contains("${") || (rest == uri && !Path::new(rest).is_absolute()) {
+                continue;
+            }
+            let library = project.folder.join(rest);
+            if lib.field("type", 1).is_some_and(|kind| kind == "Table") {
+                waiting.push(library.clone());
+            }
+            add_library(&library, files);
         }
     }
 }
 
-/// What only the fabrication files show: the 3D models of the board's parts and the drawing frames
-/// of the project, as far as they lie with the project. One that is gone counts as changed.
-fn models_and_frames_of(project: &Project, files: &mut BTreeSet<PathBuf>) {
-    let mut named = |file: &Path, before: &str| {
-        let Ok(bytes) = crate::file::read_bounded(file) else { return };
-        for path in quoted_after(&bytes, before) {
-            let path = path.strip_prefix("${KIPRJMOD}/").unwrap_or(&path);
-            let elsewhere = path.is_empty() || path.contains("${") || path.contains("://");
-            if !elsewhere && !Path::new(path).is_absolute() && files.len() < LIBRARY_FILES_MAX {
-                files.insert(project.folder.join(path));
-            }
-        }
-    };
-    named(&project.beside("kicad_pcb"), "(model");
-    named(&project.beside("kicad_pro"), "\"page_layout_descr_file\":");
+/// Most library tables that are read for one step.
+const TABLES_MAX: usize = 100;
+/// What stands before the name of the project's drawing frame.
+const FRAME: &str = "\"page_layout_descr_file\":";
+/// What stands before the name of a part's 3D model, which only the fabrication files show.
+const MODEL: &str = "(model";
+
+/// Files that a file of the project names behind some words, as far as they lie with the project. One
+/// that is gone counts as changed.
+fn named_with(project: &Project, ending: &str, before: &str, files: &mut BTreeSet<PathBuf>) {
+    let Ok(bytes) = crate::file::read_bounded(&project.beside(ending)) else { return };
+    for path in quoted_after(&bytes, before) {
+        add_named(&project.folder, &path, files);
+    }
+}
+
+fn add_named(folder: &Path, path: &str, files: &mut BTreeSet<PathBuf>) {
+    let path = path.strip_prefix("${KIPRJMOD}/").unwrap_or(path);
+    let elsewhere = path.is_empty() || path.contains("${") || path.contains("://");
+    if !elsewhere && !Path::new(path).is_absolute() && files.len() < LIBRARY_FILES_MAX {
+        files.insert(folder.join(path));
+    }
 }
 
 /// The text in quotes that follows each place of some words.
-fn quoted_after(bytes: &[u8], before: &str) -> BTreeSet<String> {
+pub(super) fn quoted_after(bytes: &[u8], before: &str) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(bytes);
     text.split(before)
         .skip(1)
