@@ -36,7 +36,7 @@ pub const VARIANTS: &[Variant] = &[
         ask: None,
     },
     Variant {
-        class: "KI-6",
+        class: "KI-9",
         name: "sheet_missing",
         what: "A sheet of the schematic is missing.",
         why: Some("The schematic names {items}, but the file is not there."),
@@ -98,14 +98,6 @@ pub const VARIANTS: &[Variant] = &[
         why: Some("KiCad can't read what is in it."),
         healed: "The file can be read again.",
         ask: Some("Put a good copy of the design file back"),
-    },
-    Variant {
-        class: "SC-1",
-        name: "file_missing",
-        what: "A design file of this board is missing.",
-        why: Some("The step {step} needs it, and it is not in its place."),
-        healed: "The file is there again.",
-        ask: Some("Put the design file back in its place"),
     },
     Variant {
         class: "GIT-2",

@@ -104,8 +104,8 @@ codes! {
     /// What a script or tool left behind does not parse, or the board that a step reads is
     /// damaged although its header is fine. The text names the file.
     File BOARD_DAMAGED = "kicad.board_damaged";
-    /// The board or schematic that a step reads is not there; the text names it. A fact for
-    /// the record and look-alike of KI-7 and KI-8; by itself it stays with the unknown (SC-1).
+    /// The board, schematic or jobset that a step reads is not there; the text names it, from the
+    /// board's root on. Look-alike of KI-7 and KI-8.
     File INPUT_MISSING = "kicad.input_missing";
     /// The format date in a header is newer than the chosen tool reads. The number is the
     /// date (20260206), the text the file.

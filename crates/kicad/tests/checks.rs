@@ -218,3 +218,34 @@ fn properties_of_rules_are_asked_of_the_board() {
         assert!(evidence.signals[1].text.contains("rule 'slip'"), "{evidence:?}");
     }
 }
+
+/// KiCad counts a text variable of the drawing frame without a value, and leaves it out of its report.
+#[test]
+fn what_kicad_counts_and_does_not_list_is_found() {
+    for major in [9, 10] {
+        let bench = Bench::new();
+        if !stickhub(&bench, 9) || !have(major) {
+            continue;
+        }
+        let pro = bench.root().join("StickHub.kicad_pro");
+        let empty = "\"page_layout_descr_file\": \"";
+        std::fs::write(&pro, text(&pro).replace(empty, &format!("{empty}frame.kicad_wks")))
+            .unwrap();
+        let frame = "(kicad_wks (version 20231118) (generator \"x\") (generator_version \"9.0\")
+            (setup (textsize 1.5 1.5) (linewidth 0.15) (textlinewidth 0.15) (left_margin 10)
+                (right_margin 10) (top_margin 10) (bottom_margin 10))
+            (tbtext \"${nosuchthing}\" (name \"\") (pos 50 50)))";
+        std::fs::write(bench.root().join("frame.kicad_wks"), frame).unwrap();
+        let with = [
+            ("board", json!("StickHub.kicad_pcb")),
+            ("kicad", json!(major)),
+            ("parity", json!(false)),
+        ];
+        let check = bench.check("kicad/drc", &with);
+        let found: Vec<&str> =
+            check.findings.iter().filter(|f| !f.apart).map(|f| f.rule.as_str()).collect();
+        assert_eq!((found, check.counts.errors), (vec!["unresolved_variable"], 1), "{major}");
+        assert_eq!(check.gate(), Gate::Fail);
+        assert!(text(&bench.board_dir().join("out/drc.json")).contains("unresolved_variable"));
+    }
+}

@@ -453,3 +453,45 @@ fn ki_3_a_hole_that_is_gone_is_named_and_put_back_beside_the_outputs() {
         assert_eq!(again.summary, "every recorded hole is there");
     }
 }
+
+/// A folder, or a link that leads to itself, in the place of the rules: asked about, or the recorded
+/// rules stand in; never a step that can't be run and says nothing.
+#[test]
+fn ki_6_a_folder_or_a_loop_in_place_of_the_rules() {
+    let Some(mut bench) = stickhub(9, Kicad::new()) else { return };
+    let with = [("board", json!(BOARD)), ("parity", json!(false))];
+    let adopted =
+        pcbflow_kicad::record_ruleset(&bench.root(), Path::new(BOARD), bench.blobs.as_ref());
+    for (ending, code) in
+        [("kicad_pro", "kicad.pro_unreadable"), ("kicad_dru", "kicad.rules_file_broken")]
+    {
+        let file = bench.root().join("StickHub").with_extension(ending);
+        let good = std::fs::read(&file).ok();
+        for looped in [false, true] {
+            let _gone = std::fs::remove_file(&file);
+            match looped {
+                true => std::os::unix::fs::symlink(&file, &file).unwrap(),
+                false => std::fs::create_dir(&file).unwrap(),
+            }
+            bench.notes.clear();
+            bench.records.clear();
+            for uses in ["kicad/drc", "kicad/export", "kicad/compare"] {
+                assert_eq!(bench.codes(uses, &with), [code], "{uses} {ending} {looped}");
+            }
+            let sheet = [("schematic", json!("StickHub.kicad_sch"))];
+            assert_eq!(bench.codes("kicad/erc", &sheet), [code], "{ending} {looped}");
+            bench.records = adopted.clone();
+            let done = bench.act("kicad/drc", &with, "KI-6", actions::COPY_WITH_RULES);
+            assert_eq!(done.outcome, RecoveryOutcome::Done, "{}", done.summary);
+            assert_eq!(bench.check("kicad/drc", &with).counts.errors, 0, "{ending} {looped}");
+            assert_eq!(bench.check("kicad/erc", &sheet).counts.errors, 0, "{ending} {looped}");
+            match looped {
+                true => std::fs::remove_file(&file).unwrap(),
+                false => std::fs::remove_dir(&file).unwrap(),
+            }
+        }
+        if let Some(good) = good {
+            std::fs::write(&file, good).unwrap();
+        }
+    }
+}

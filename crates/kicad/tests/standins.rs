@@ -147,6 +147,50 @@ fn a_finished_board_spawns_nothing_when_looked_at() {
     assert!(first.files.iter().any(|f| f.extension().is_some_and(|e| e == "kicad_mod")));
 }
 
+/// The electrical check depends on sheets, rules and libraries, and not on the board.
+#[test]
+fn what_the_electrical_check_depends_on() {
+    use pcbflow_core::ports::Subsystem as _;
+    let Some(bench) = bench_with(&tool("exit 0")) else { return };
+    let sheet = bench.root().join("StickHub.kicad_sch");
+    let simulated = text(&sheet).replacen(
+        "(property \"Reference\"",
+        "(property \"Sim.Library\" \"models/x.lib\" (at 0 0 0)) (property \"Reference\"",
+        1,
+    );
+    std::fs::write(&sheet, simulated).unwrap();
+    let look = |uses: &str, stock: bool| {
+        let with = [
+            ("board", json!("StickHub.kicad_pcb")),
+            ("schematic", json!("StickHub.kicad_sch")),
+            ("stock_libraries", json!(stock)),
+        ];
+        let with: Vec<_> =
+            with.into_iter().filter(|(n, _)| *n != "board" || uses == "kicad/compare").collect();
+        wait(bench.kicad.closure(&bench.context(uses, &with), &bench.services)).unwrap()
+    };
+    let erc = look("kicad/erc", false);
+    let has = |name: &str| erc.files.iter().any(|f| f.ends_with(name));
+    for name in [
+        "StickHub.kicad_sch",
+        "StickHub.kicad_pro",
+        "StickHub.kicad_dru",
+        "sym-lib-table",
+        "RobotProtos.kicad_sym",
+        "models/x.lib",
+    ] {
+        assert!(has(name), "{name}");
+    }
+    assert!(!has("StickHub.kicad_pcb"));
+    // A netlist without parts is an alarm when the board has some.
+    for uses in ["kicad/netlist", "kicad/compare"] {
+        let files = look(uses, false).files;
+        assert!(files.iter().any(|f| f.ends_with("StickHub.kicad_pcb")), "{uses}");
+    }
+    assert!(!erc.settings.contains_key("stock_libraries"));
+    assert!(look("kicad/erc", true).settings.contains_key("stock_libraries"));
+}
+
 /// A 3D model or a drawing frame that changes makes the fabrication files old.
 #[test]
 fn fabrication_files_depend_on_models_and_frames() {
@@ -163,7 +207,7 @@ fn fabrication_files_depend_on_models_and_frames() {
     let has = |uses: &str, name: &str| files(uses).iter().any(|f| f.ends_with(name));
     for name in ["3dmodels/JST_SH_SM04B-SRSS-TB.STEP", "frame.kicad_wks"] {
         assert!(has("kicad/export", name), "{name}");
-        assert!(!has("kicad/drc", name), "{name}");
+        assert_eq!(has("kicad/drc", name), name == "frame.kicad_wks", "{name}");
     }
 }
 

@@ -276,6 +276,8 @@ fn cases_of_kicad() -> Vec<Case> {
             tool,
             vec![exit(3), file(kicad::BOARD_DAMAGED), said("Failed to load board")],
         ),
+        ("KI-9", drc, tool, vec![exit(3), file(kicad::INPUT_MISSING).text("b.kicad_pcb")]),
+        ("KI-9", "kicad/erc", tool, vec![file(kicad::SHEET_MISSING).text("power.kicad_sch")]),
         (
             "KI-8",
             drc,
@@ -326,12 +328,6 @@ fn look_alikes_stay_unknown() {
         // A status says nothing by itself, whatever the words around it.
         ("exit 1", "process/script", "sh", vec![exit(1), said("it did not work")]),
         ("git 128", "checkpoint/commit", "git", vec![exit(128), said("fatal: bad revision")]),
-        (
-            "exit 3, file not there",
-            "kicad/drc",
-            "kicad-cli",
-            vec![exit(3), file(kicad::INPUT_MISSING)],
-        ),
         ("input missing", "process/script", "sh", vec![exit(2), file(process::INPUT_MISSING)]),
         (
             "no right to run",

@@ -207,7 +207,12 @@ fn no_history_wanted() {
         Fact::PhaseVerdictGiven { verdict, .. } => Some(verdict),
         _ => None,
     });
-    assert_eq!(given.last(), Some(PhaseVerdict::Pass), "{}", test.story(BOARD));
+    assert_eq!(
+        given.collect::<Vec<_>>().last().copied(),
+        Some(PhaseVerdict::Pass),
+        "{}",
+        test.story(BOARD)
+    );
     test.pcbflow(&["run", BOARD]).exits(0);
     test.pcbflow(&["replay", BOARD]).exits(0);
 }

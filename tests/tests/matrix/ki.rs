@@ -28,6 +28,7 @@ pub const RECIPES: &[Recipe] = &[
     real("KI-6", &[("from the recorded rules", recorded_rules), ("nothing on record", no_rules)]),
     real("KI-7", &[("another version does it", crashes_once), ("a damaged board", conflict_marks)]),
     real("KI-8", &[("another version reads it", newer_board), ("none reads it", far_newer)]),
+    real("KI-9", &[("no board file", board_gone), ("no sub-sheet", sheet_gone)]),
 ];
 
 fn diagnosed(layer: &str, signal: Signal, class: &str) {
@@ -219,6 +220,25 @@ fn no_rules() {
     fs::write(test.board("tracks").join("project.yaml"), head).expect("a manifest");
     only(&test, "tracks", "kicad/drc", &json!({"board": TRACKS, "parity": false}));
     asked(&test, "tracks", "KI-6");
+}
+
+fn board_gone() {
+    let Some((test, project)) = checked(&json!({"board": TRACKS, "parity": false})) else { return };
+    fs::remove_file(project.join(TRACKS)).expect("no board");
+    let ran = asked(&test, "tracks", "KI-9");
+    assert_eq!(ran.json()["ask"]["kind"], "restore_file", "{ran}");
+}
+
+fn sheet_gone() {
+    let Some((test, project, board)) = compared(&json!({"board": STICKHUB})) else { return };
+    let sheet = project.join("StickHub.kicad_sch");
+    let text = fs::read_to_string(&sheet).expect("a sheet");
+    let end = text.trim_end().len() - 1;
+    let below = "(sheet (at 50 50) (size 30 20) \
+        (property \"Sheetname\" \"gone\") (property \"Sheetfile\" \"gone.kicad_sch\"))";
+    fs::write(&sheet, format!("{}{below}\n)\n", &text[..end])).expect("a sheet");
+    let ran = asked(&test, &board, "KI-9");
+    assert_eq!(ran.json()["ask"]["kind"], "restore_file", "{ran}");
 }
 
 /// One of the two real versions crashes; the other one does the step.

@@ -10,5 +10,6 @@ pub mod join;
 pub mod mirror;
 pub mod settings;
 pub mod space;
+pub mod stock;
 
 pub use find::{Choice, FindEnv, Tool, Tools, Version};

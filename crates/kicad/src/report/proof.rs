@@ -24,6 +24,8 @@ pub struct Proven {
     pub report: Report,
     /// The file's bytes.
     pub bytes: Vec<u8>,
+    /// Violations of the design rules that the tool counted and that are not in the list.
+    pub unlisted: usize,
 }
 
 /// Seconds that a report may seem older than the start of its run; the tool writes whole seconds.
@@ -75,8 +77,8 @@ pub fn prove(
         Some(_) => {}
     }
     agree(&report, exit)?;
-    whole(&report, said)?;
-    Ok(Proven { report, bytes })
+    let unlisted = whole(&report, said)?;
+    Ok(Proven { report, bytes, unlisted })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Signal> {
@@ -107,26 +109,34 @@ fn agree(report: &Report, exit: Option<i32>) -> Result<(), Signal> {
 /// Each list is as long as the tool said. Measured with 9.0.8 and 10.0.6 on 38 checks of demos and
 /// public boards each: "Found N violations" counts what the list holds, excluded entries included;
 /// of the electrical check it is the sum over all sheets. A count that is not said proves nothing.
-fn whole(report: &Report, said: &str) -> Result<(), Signal> {
+/// Violations of a board may be counted and not listed; how many is the answer, and the caller looks
+/// for them elsewhere.
+fn whole(report: &Report, said: &str) -> Result<usize, Signal> {
     let length = |list: &Option<Vec<super::Entry>>| list.as_ref().map(Vec::len);
     let violations = match &report.sheets {
         Some(sheets) => Some(sheets.iter().map(|s| s.violations.len()).sum()),
         None => length(&report.violations),
     };
     let lists = [
-        ("violations", violations),
+        (VIOLATIONS, violations),
         ("unconnected items", length(&report.unconnected_items)),
         ("schematic parity issues", length(&report.schematic_parity)),
     ];
+    let mut unlisted = 0;
     for (what, listed) in lists {
         let (Some(said), Some(listed)) = (number_said(said, what), listed) else { continue };
-        if said != listed {
+        if said > listed && what == VIOLATIONS && report.sheets.is_none() {
+            unlisted = said - listed;
+        } else if said != listed {
             let text = format!("{said} {what} were found, {listed} are in the report");
             return Err(seen(signals::REPORT_CUT, &text));
         }
     }
-    Ok(())
+    Ok(unlisted)
 }
+
+/// What the tool calls the findings of both checks.
+const VIOLATIONS: &str = "violations";
 
 /// The number in the last `Found 15 violations`, which need not begin its line.
 fn number_said(said: &str, what: &str) -> Option<usize> {
@@ -230,9 +240,11 @@ mod tests {
         assert_eq!(of(&drc, good), None);
         assert_eq!(of(&drc, ""), None);
         let cut = Some(signals::REPORT_CUT.to_owned());
-        for (from, to) in [("1 v", "2 v"), ("0 u", "3 u"), ("1 s", "0 s")] {
+        for (from, to) in [("1 v", "0 v"), ("0 u", "3 u"), ("1 s", "0 s")] {
             assert_eq!(of(&drc, &good.replace(from, to)), cut, "{to}");
         }
+        let more: Report = serde_json::from_str(&drc).unwrap();
+        assert_eq!(whole(&more, &good.replace("1 v", "4 v")).ok(), Some(3));
         let sheets = format!(
             r#"{{"source":"","date":"","sheets":[{{"violations":[{one}]}},{{"violations":[{one}]}}]}}"#
         );

@@ -101,7 +101,6 @@ pub(super) const KI_6: Row = Row {
         Matcher::new(&[Pattern::file(signals::PRO_WITHOUT_RULES)]),
         Matcher::new(&[Pattern::file(signals::RULESET_CHANGED)]),
         Matcher::new(&[Pattern::file(signals::RULES_FILE_BROKEN)]),
-        Matcher::new(&[Pattern::file(signals::SHEET_MISSING)]),
     ],
     not_this: "a clean board; exit 0 or 5, for wrong rules give false faults as well as false all-clear; a full disk (LG-1) or read-only folder (LG-4) seen by our own probe",
     ladder: &[

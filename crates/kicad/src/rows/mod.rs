@@ -3,11 +3,12 @@
 pub mod actions;
 mod check;
 mod import;
+mod missing;
 pub mod probes;
 
 use pcbflow_core::row::Row;
 
-/// Rows KI-1 to KI-8.
+/// Rows KI-1 to KI-9.
 pub const ROWS: &[Row] = &[
     import::KI_1,
     import::KI_2,
@@ -17,6 +18,7 @@ pub const ROWS: &[Row] = &[
     check::KI_6,
     check::KI_7,
     check::KI_8,
+    missing::KI_9,
 ];
 
 /// Names under which KiCad's command-line tool is started.

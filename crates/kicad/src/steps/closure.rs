@@ -1,17 +1,19 @@
 //! What a step's result depends on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pcbflow_core::evidence::Evidence;
 use pcbflow_core::ports::{Closure, Services, StepContext};
 
 use super::project::{Project, TABLES};
-use super::seen::Seen;
+use super::seen::{ProjectLibraries, Seen};
 use super::stop::{Session, Stop};
 use super::{args, drc, names, rulesets, tool};
 use crate::cli::call;
 use crate::cli::find::{Choice, FindEnv};
+use crate::cli::settings::Libraries;
+use crate::cli::stock;
 use crate::file::header::Header;
 use crate::sexpr::Document;
 
@@ -34,12 +36,16 @@ pub(crate) async fn of(
         Stop::Refused(_) => session.evidence(),
     })?;
     let tools = tool::installed_in(env, context, services, seen).await;
-    let label = match tools.choose(listed.required) {
-        Choice::Use(tool) => tool.label(),
-        _ => format!("no {}", call::TOOL),
+    let (label, stock) = match tools.choose(listed.required) {
+        Choice::Use(tool) => {
+            let counts = listed.names_stock || args::libraries(&context.step) == Libraries::Stock;
+            (tool.label(), counts.then(|| seen.stock(&tool)))
+        }
+        _ => (format!("no {}", call::TOOL), None),
     };
     let mut closure = Closure { files: listed.files.into_iter().collect(), ..Closure::default() };
     closure.settings.insert("tool".to_owned(), label);
+    closure.settings.extend(stock.map(|digest| ("stock_libraries".to_owned(), digest)));
     closure
         .settings
         .insert("libraries".to_owned(), args::libraries(&context.step).word().to_owned());
@@ -52,12 +58,15 @@ pub(crate) async fn of(
 struct Listed {
     files: BTreeSet<PathBuf>,
     required: u32,
+    /// A library table names KiCad's own libraries.
+    names_stock: bool,
 }
 
 async fn files(session: &Session<'_>, seen: &Seen) -> Result<Listed, Stop> {
     let step = &session.context.step;
     let mut files = BTreeSet::new();
-    let (mut required, mut sheet_roots) = (0, Vec::new());
+    let (mut required, mut sheet_roots, mut names_stock) = (0, Vec::new(), false);
+    let (uses, mut folders) = (step.uses.as_str(), Vec::new());
     for arg in ["board", "schematic", "project"] {
         if step.arg_str(arg).is_none() {
             continue;
@@ -65,10 +74,17 @@ async fn files(session: &Session<'_>, seen: &Seen) -> Result<Listed, Stop> {
         let (project, file) = Project::of_arg(session, arg)?;
         files.insert(file.clone());
         files.extend(project.own_files());
-        files.extend(seen.files("libraries", &project.folder, || libraries_of(&project)));
-        if matches!(step.uses.as_str(), "kicad/export" | "kicad/jobset") {
-            let named = || models_and_frames_of(session, &project);
-            files.extend(seen.files("models", &project.beside("kicad_pcb"), named));
+        // The electrical check never looks at the board.
+        if uses == "kicad/erc" {
+            files.remove(&project.beside("kicad_pcb"));
+        }
+        let libraries = seen.libraries(&project.folder, || libraries_of(&project));
+        files.extend(libraries.files);
+        names_stock |= libraries.names_stock;
+        // What a drawing frame says is checked too (measured: a text variable without a value).
+        named_with(session, &project, "kicad_pro", &mut files);
+        if matches!(uses, "kicad/export" | "kicad/jobset") {
+            named_with(session, &project, "kicad_pcb", &mut files);
         }
         match arg {
             "board" => {
@@ -80,6 +96,7 @@ async fn files(session: &Session<'_>, seen: &Seen) -> Result<Listed, Stop> {
             "schematic" => sheet_roots.push(file),
             _ => sheet_roots.push(project.beside("kicad_sch")),
         }
+        folders.push(project.folder);
     }
     for arg in ["jobset", "footprint_map"] {
         if step.arg_str(arg).is_some() {
@@ -90,39 +107,67 @@ async fn files(session: &Session<'_>, seen: &Seen) -> Result<Listed, Stop> {
         let sheets = seen.sheets(&root, || super::sheet_cache::sheets(session, &root));
         required = required.max(sheets.required);
         files.extend(sheets.files);
-    }
-    Ok(Listed { files, required })
-}
-
-/// Libraries that the project's own tables name: symbol files, and footprints one by one.
-fn libraries_of(project: &Project) -> BTreeSet<PathBuf> {
-    let mut files = BTreeSet::new();
-    for table in TABLES {
-        let path = project.folder.join(table);
-        let Ok(bytes) = crate::file::read_bounded(&path) else { continue };
-        let Ok(doc) = Document::parse(bytes) else { continue };
-        let uris = doc.root().children_named("lib").filter_map(|lib| lib.field("uri", 1));
-        for uri in uris {
-            let Some(rest) = uri.strip_prefix("${KIPRJMOD}/") else { continue };
-            add_library(&project.folder.join(rest), &mut files);
+        // The electrical check opens the simulation models that symbols name.
+        let models = sheets.models.iter().filter(|_| matches!(uses, "kicad/erc" | "kicad/jobset"));
+        for model in models {
+            folders.iter().for_each(|folder| add_named(folder, model, &mut files));
         }
     }
-    files
+    Ok(Listed { files, required, names_stock })
 }
 
-/// What only the fabrication files show: the 3D models of the board's parts and the drawing frames
-/// of the project, as far as they lie with the project. One that is gone counts as changed.
-fn models_and_frames_of(session: &Session<'_>, project: &Project) -> BTreeSet<PathBuf> {
-    names::in_files(session, &[project.beside("kicad_pcb"), project.beside("kicad_pro")])
-        .into_iter()
-        .filter_map(|path| {
-            let path = path.strip_prefix("${KIPRJMOD}/").unwrap_or(&path);
-            let elsewhere = path.is_empty() || path.contains("${") || path.contains("://");
-            let lies_here = !elsewhere && !Path::new(path).is_absolute();
-            lies_here.then(|| project.folder.join(path))
-        })
-        .take(LIBRARY_FILES_MAX)
-        .collect()
+/// Libraries that the project's own tables name: symbol files, and footprints one by one. A table
+/// may name further tables.
+fn libraries_of(project: &Project) -> ProjectLibraries {
+    let (mut files, mut tables) = (BTreeSet::new(), BTreeMap::new());
+    let mut waiting: Vec<PathBuf> = TABLES.map(|table| project.folder.join(table)).into();
+    // Ends: each table is read once, and their number is limited.
+    while let Some(path) = waiting.pop() {
+        if tables.len() >= TABLES_MAX || tables.contains_key(&path) {
+            continue;
+        }
+        let Ok(bytes) = crate::file::read_bounded(&path) else { continue };
+        tables.insert(path, bytes.clone());
+        let Ok(doc) = Document::parse(bytes) else { continue };
+        for lib in doc.root().children_named("lib") {
+            let Some(uri) = lib.field("uri", 1) else { continue };
+            let rest = uri.strip_prefix("${KIPRJMOD}/").unwrap_or(&uri);
+            // What other variables stand for is not known here; KiCad's own are looked at apart.
+            if rest.contains("${") || (rest == uri && !Path::new(rest).is_absolute()) {
+                continue;
+            }
+            let library = project.folder.join(rest);
+            if lib.field("type", 1).is_some_and(|kind| kind == "Table") {
+                waiting.push(library.clone());
+            }
+            add_library(&library, &mut files);
+        }
+    }
+    ProjectLibraries { files, names_stock: stock::is_named_in(&tables) }
+}
+
+/// Most library tables that are read for one step.
+const TABLES_MAX: usize = 100;
+
+/// Files that a file of the project names, as far as they lie with the project: its drawing frame,
+/// 3D models, which only the fabrication files show. One that is gone counts as changed.
+fn named_with(
+    session: &Session<'_>,
+    project: &Project,
+    ending: &str,
+    files: &mut BTreeSet<PathBuf>,
+) {
+    for path in names::in_file(session, &project.beside(ending)) {
+        add_named(&project.folder, &path, files);
+    }
+}
+
+fn add_named(folder: &Path, path: &str, files: &mut BTreeSet<PathBuf>) {
+    let path = path.strip_prefix("${KIPRJMOD}/").unwrap_or(path);
+    let elsewhere = path.is_empty() || path.contains("${") || path.contains("://");
+    if !elsewhere && !Path::new(path).is_absolute() && files.len() < LIBRARY_FILES_MAX {
+        files.insert(folder.join(path));
+    }
 }
 
 fn add_library(path: &Path, files: &mut BTreeSet<PathBuf>) {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use pcbflow_core::check::{CheckResult, Finding, FindingSeverity};
 use pcbflow_core::evidence::{Evidence, Signal, Source};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::project::{self, Project};
 use super::stop::{REPORT_CLEAN, Session, Stop, variant};
-use super::{args, dropped as lost, holes, rulesets, tool};
+use super::{args, dropped as lost, holes, rulesets, tool, unlisted};
 use crate::cli::call::{self, Called};
 use crate::cli::find::FindEnv;
 use crate::cli::mirror::Mirror;
@@ -178,19 +178,11 @@ async fn call(session: &mut Session<'_>, ready: &Ready) -> Result<(Called, Prove
     let out = caller.fresh("report").map_err(|s| session.failed(s))?;
     let report = out.join("drc.json");
     let board = ready.project.name("kicad_pcb");
-    let mut line: Vec<String> =
-        ["pcb", "drc", "--format", "json", "--units", "mm", "--severity-all"]
-            .map(String::from)
-            .into();
-    line.extend(parity.then(|| "--schematic-parity".to_owned()));
-    line.extend(["--exit-code-violations".to_owned(), "-o".to_owned()]);
-    line.push(report.to_string_lossy().into_owned());
-    // In the copy's folder, so that a name that begins with '-' is no option.
-    line.push(ready.mirror.file(&board).to_string_lossy().into_owned());
+    let line = arguments(ready, "json", parity, &report);
     session.doing("checking the design rules");
     let called = caller.run(&line, &ready.mirror.folder).await.map_err(|s| session.failed(s))?;
     session.keep(&called);
-    let proven = judge_call(
+    let mut proven = judge_call(
         session,
         &called,
         &caller,
@@ -202,7 +194,37 @@ async fn call(session: &mut Session<'_>, ready: &Ready) -> Result<(Called, Prove
         |major| project::not_loaded(&ready.board, major, FileKind::Board),
     )?;
     session.store("drc.json", &proven.bytes);
+    if proven.unlisted > 0 {
+        let file = out.join("drc.rpt");
+        let again = arguments(ready, "report", parity, &file);
+        let second =
+            caller.run(&again, &ready.mirror.folder).await.map_err(|s| session.failed(s))?;
+        let mut evidence = session.evidence();
+        if call::push_ended(&mut evidence, &second) {
+            return Err(Stop::Failed(evidence));
+        }
+        let bytes = crate::file::read_bounded(&file).unwrap_or_default();
+        session.store("drc.rpt", &bytes);
+        let text = String::from_utf8_lossy(&bytes);
+        let more = unlisted::of_text(&text, &proven.report, proven.unlisted)
+            .map_err(|signal| session.failed(signal))?;
+        proven.report.violations.get_or_insert_default().extend(more);
+    }
     Ok((called, proven))
+}
+
+/// A call of the check with a report of this form.
+fn arguments(ready: &Ready, form: &str, parity: bool, report: &Path) -> Vec<String> {
+    let mut line: Vec<String> = ["pcb", "drc", "--format", form, "--units", "mm", "--severity-all"]
+        .map(String::from)
+        .into();
+    line.extend(parity.then(|| "--schematic-parity".to_owned()));
+    line.extend(["--exit-code-violations".to_owned(), "-o".to_owned()]);
+    line.push(report.to_string_lossy().into_owned());
+    // In the copy's folder, so that a name that begins with '-' is no option.
+    let board = ready.mirror.file(&ready.project.name("kicad_pcb"));
+    line.push(board.to_string_lossy().into_owned());
+    line
 }
 
 /// What a call was worth: its end, our own probes of disk and rights, then the proof.
@@ -388,7 +410,7 @@ fn conclude(
     let mut result = CheckResult::of_findings(REPORT_CLEAN, found, limits);
     full::judge(&mut result, limits, &capped);
     let path = args::report_path(step, REPORT_DEFAULT)?;
-    let text = without_canary(&proven.bytes, canary);
+    let text = without_canary(proven, canary);
     session.write_output(&path, &text)?;
     let counts = result.counts;
     session.notes.push(format!(
@@ -425,16 +447,21 @@ fn second_reader(sheets: &Hierarchy, board: &Board, found: &[Finding]) -> Vec<Fi
     missing.filter(|r| !r.ends_with('?')).map(one).collect()
 }
 
-/// The report without our planted rules.
-fn without_canary(bytes: &[u8], canary: &Canary) -> Vec<u8> {
-    let Ok(mut json) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
+/// The report without our planted rules, and with what the tool counted and did not list.
+fn without_canary(proven: &Proven, canary: &Canary) -> Vec<u8> {
+    let bytes = &proven.bytes;
+    let Ok(mut json) = serde_json::from_slice::<Value>(bytes) else { return bytes.clone() };
     if let Some(list) = json.get_mut("violations").and_then(Value::as_array_mut) {
         list.retain(|entry| {
             let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
             canary.rule_of(text("type"), text("description")).is_none()
         });
+        let all = proven.report.violations.iter().flatten();
+        list.extend(all.rev().take(proven.unlisted).map(|e| {
+            json!({"type": e.kind, "severity": e.severity, "description": e.description, "items": []})
+        }));
     }
-    let mut text = serde_json::to_vec_pretty(&json).unwrap_or_else(|_| bytes.to_vec());
+    let mut text = serde_json::to_vec_pretty(&json).unwrap_or_else(|_| bytes.clone());
     text.push(b'\n');
     text
 }

@@ -97,8 +97,7 @@ fn destinations(session: &Session<'_>, jobset: &Path) -> Result<BTreeSet<String>
         Ok(bytes) if bytes.len() <= JOBSET_BYTES_MAX => bytes,
         Ok(_) => return Err(damaged("it is too large")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let signal = Signal::new(Source::File, signals::INPUT_MISSING);
-            return Err(session.failed(signal.text(&name)));
+            return Err(project::missing(session, jobset));
         }
         Err(error) => return Err(damaged(&error.to_string())),
     };

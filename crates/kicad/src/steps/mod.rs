@@ -22,6 +22,7 @@ mod sheet_cache;
 pub mod stop;
 mod subsystem;
 pub mod tool;
+mod unlisted;
 
 pub use rulesets::record_ruleset;
 pub use subsystem::Kicad;

@@ -2,7 +2,7 @@
 //! of the file that names them, so that a look at a finished board reads no board.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::Path;
 
 use pcbflow_core::ids::Digest;
 
@@ -16,40 +16,33 @@ const CACHED_MAX: usize = 1_000;
 /// What stands before a name: of a model in a board, of a drawing frame in a project file.
 const BEFORE: [&str; 2] = ["(model", "\"page_layout_descr_file\":"];
 
-/// The names in these files, as written. A file that can't be read names nothing.
-pub(crate) fn in_files(session: &Session<'_>, files: &[PathBuf]) -> BTreeSet<String> {
-    let path = session.context.state_dir.join(CACHE_FILE);
+/// The names in this file, as written. A file that can't be read names nothing.
+pub(crate) fn in_file(session: &Session<'_>, file: &Path) -> BTreeSet<String> {
+    let Ok(Some((digest, _))) = session.services.digests.digest(file) else {
+        return BTreeSet::new();
+    };
+    let (path, key) = (session.context.state_dir.join(CACHE_FILE), digest.to_string());
     let mut known: BTreeMap<String, BTreeSet<String>> = cache::load(&path);
-    let (mut names, mut learned) = (BTreeSet::new(), false);
-    for file in files {
-        let Ok(Some((digest, _))) = session.services.digests.digest(file) else { continue };
-        let key = digest.to_string();
-        if let Some(found) = known.get(&key) {
-            names.extend(found.iter().cloned());
-            continue;
-        }
-        let Ok(bytes) = crate::file::read_bounded(file) else { continue };
-        let text = String::from_utf8_lossy(&bytes);
-        let found: BTreeSet<String> =
-            BEFORE.iter().flat_map(|before| quoted_after(&text, before)).collect();
+    if let Some(found) = known.remove(&key) {
+        return found;
+    }
+    let Ok(bytes) = crate::file::read_bounded(file) else { return BTreeSet::new() };
+    let text = String::from_utf8_lossy(&bytes);
+    let found: BTreeSet<String> =
+        BEFORE.iter().flat_map(|before| quoted_after(&text, before)).collect();
+    // Saved between the two readings, it is not what the digest stands for.
+    if Digest::of(&bytes) == digest {
         if known.len() >= CACHED_MAX {
             known.clear();
         }
-        names.extend(found.iter().cloned());
-        // Saved between the two readings: what was read is not what the digest stands for.
-        if Digest::of(&bytes) == digest {
-            known.insert(key, found);
-            learned = true;
-        }
-    }
-    if learned {
+        known.insert(key, found.clone());
         cache::store(&path, &known);
     }
-    names
+    found
 }
 
 /// The text in quotes that follows each place of some words.
-fn quoted_after(text: &str, before: &str) -> BTreeSet<String> {
+pub(crate) fn quoted_after(text: &str, before: &str) -> BTreeSet<String> {
     text.split(before)
         .skip(1)
         .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next())

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use pcbflow_core::evidence::{Signal, Source};
 
-use super::args;
 use super::stop::{self, Session, Stop};
+use super::{args, rulesets};
 use crate::cli::mirror::{LEVELS_UP_MAX, Mirror};
 use crate::file::header::{FileKind, Header};
 use crate::file::project::ProjectState;
@@ -133,6 +133,11 @@ impl Project {
         unlinked: &BTreeSet<PathBuf>,
     ) -> Result<Mirror, Stop> {
         let mut files = self.own_files();
+        if rulesets::are_laid(session) {
+            // What stands in their place is a folder, a pipe or a loop; the recorded ones are laid.
+            let rules = ["kicad_pro", "kicad_dru"].map(|e| self.beside(e));
+            files.retain(|f| !rules.contains(f) || crate::file::open_plain(f).is_ok());
+        }
         files.extend(sheets.iter().flat_map(|h| h.files()).map(Path::to_owned));
         for file in &files {
             args::confined(&self.root, file)?;
@@ -149,8 +154,16 @@ impl Project {
                     source.kind(),
                     std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
                 );
+                let unfit = |code: &str, ending: &str| {
+                    let text = format!("{}: {source}", self.name(ending));
+                    session.failed(Signal::new(Source::File, code).text(&text))
+                };
                 if full || path.starts_with(&session.context.scratch) {
                     session.failed(crate::cli::space::signal_of(&path, &source))
+                } else if path == self.beside("kicad_pro") {
+                    unfit(signals::PRO_UNREADABLE, "kicad_pro")
+                } else if path == self.beside("kicad_dru") {
+                    unfit(signals::RULES_FILE_BROKEN, "kicad_dru")
                 } else {
                     Stop::Refused(format!("{} can't be read: {source}", path.display()))
                 }
@@ -172,14 +185,25 @@ fn climbs(path: &str) -> usize {
 /// what it thinks of the file first.
 pub fn header(session: &Session<'_>, file: &Path) -> Result<Option<Header>, Stop> {
     if !file.exists() {
-        let name = file.to_string_lossy();
-        return Err(session.failed(Signal::new(Source::File, signals::INPUT_MISSING).text(&name)));
+        return Err(missing(session, file));
     }
     if file.is_dir() {
         let text = format!("{}: it is a folder", file.to_string_lossy());
         return Err(session.failed(Signal::new(Source::File, signals::BOARD_DAMAGED).text(&text)));
     }
     Ok(Header::read(file).ok())
+}
+
+/// A design file that is not there: the same evidence whichever step needs it.
+#[must_use]
+pub fn missing(session: &Session<'_>, file: &Path) -> Stop {
+    let root = session.context.root.canonicalize().unwrap_or_else(|_| session.context.root.clone());
+    let name = file.strip_prefix(&root).unwrap_or(file).to_string_lossy().into_owned();
+    let mut evidence = session.evidence();
+    evidence.push(Signal::new(Source::File, signals::INPUT_MISSING).text(&name));
+    evidence.slots.insert("items".to_owned(), sheet_name(&name));
+    evidence.test_ids.push(name);
+    Stop::Failed(evidence)
 }
 
 /// What is wrong with the sheets, before the tool is called: it would drop them without a word.
@@ -191,13 +215,14 @@ pub fn sheets_sound(session: &Session<'_>, sheets: &Hierarchy, root: &Path) -> R
         args::confined(root, file)?;
     }
     let mut evidence = session.evidence();
-    let mut missing = BTreeSet::new();
+    let mut gone = BTreeSet::new();
     for problem in &sheets.problems {
         let of = |code| Signal::new(Source::File, code).text(&problem.file);
-        evidence.push(match (&problem.fault, &problem.parent) {
-            (SheetFault::Missing, None) => of(signals::INPUT_MISSING),
+        let signal = match (&problem.fault, &problem.parent) {
+            (SheetFault::Missing, None) => return Err(missing(session, &sheets.root)),
             (SheetFault::Missing, Some(_)) => {
-                missing.insert(sheet_name(&problem.file));
+                gone.insert(sheet_name(&problem.file));
+                evidence.test_ids.push(problem.file.clone());
                 of(signals::SHEET_MISSING)
             }
             (SheetFault::Legacy, _) => of(signals::FORMAT_TOO_OLD),
@@ -208,14 +233,15 @@ pub fn sheets_sound(session: &Session<'_>, sheets: &Hierarchy, root: &Path) -> R
             (fault, _) => {
                 return Err(Stop::Refused(format!("sheet {:?}: {fault}", problem.file)));
             }
-        });
+        };
+        evidence.push(signal);
     }
     let Some(first) = evidence.signals.first() else { return Ok(()) };
     if let Some(variant) = stop::variant(first) {
         evidence.slots.insert("variant".to_owned(), variant.to_owned());
     }
-    if !missing.is_empty() {
-        let names: Vec<String> = missing.into_iter().collect();
+    if !gone.is_empty() {
+        let names: Vec<String> = gone.into_iter().collect();
         evidence.slots.insert("items".to_owned(), names.join(", "));
     }
     Err(Stop::Failed(evidence))

@@ -18,6 +18,16 @@ use crate::signals;
 pub const NOTE_RULESET: &str = "kicad.ruleset";
 /// Value of [`NOTE_RULESET`].
 pub const RECORDED: &str = "recorded";
+/// Whether a step puts the recorded rule set into its private copy.
+#[must_use]
+pub fn are_laid(session: &Session<'_>) -> bool {
+    let checks = ["kicad/drc", "kicad/erc"].contains(&session.context.step.uses.as_str());
+    checks
+        && session.context.notes.get(NOTE_RULESET).is_some_and(|v| v == RECORDED)
+        && RuleSetBlob::recorded(&session.context.records, session.services.blobs.as_ref())
+            .is_some()
+}
+
 /// Most differences that a signal lists.
 const DIFFERENCES_SHOWN_MAX: usize = 10;
 
@@ -49,7 +59,14 @@ impl InForce {
         let name = project.name("kicad_pro");
         mirror
             .write(&name, set.project.as_bytes())
-            .map_err(|e| session.failed(crate::cli::space::signal_of(&mirror.file(&name), &e)))
+            .map_err(|e| session.failed(crate::cli::space::signal_of(&mirror.file(&name), &e)))?;
+        let name = project.name("kicad_dru");
+        if set.rules.is_none() && mirror.file(&name).is_symlink() {
+            std::fs::remove_file(mirror.file(&name)).map_err(|e| {
+                session.failed(crate::cli::space::signal_of(&mirror.file(&name), &e))
+            })?;
+        }
+        Ok(())
     }
 
     /// The record of these rules, for the day when they are lost.

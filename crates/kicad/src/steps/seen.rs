@@ -8,13 +8,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pcbflow_core::ports::Round;
 
 use super::sheet_cache::SheetFiles;
-use crate::cli::find::Tools;
+use crate::cli::find::{Tool, Tools};
+use crate::cli::stock;
+
+/// What the library tables of a project name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProjectLibraries {
+    /// Files that lie with the project.
+    pub files: BTreeSet<PathBuf>,
+    /// KiCad's own libraries are named too.
+    pub names_stock: bool,
+}
 
 /// What was read in one round.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     tools: Mutex<Option<Tools>>,
-    files: Mutex<BTreeMap<(&'static str, PathBuf), BTreeSet<PathBuf>>>,
+    libraries: Mutex<BTreeMap<PathBuf, ProjectLibraries>>,
+    stock: Mutex<BTreeMap<PathBuf, String>>,
     sheets: Mutex<BTreeMap<PathBuf, SheetFiles>>,
 }
 
@@ -54,31 +65,34 @@ impl Seen {
         *locked(&self.tools) = Some(tools.clone());
     }
 
-    /// The files of a sort that lie with a project.
-    pub(crate) fn files(
+    /// The libraries that the tables in a project's folder name.
+    pub(crate) fn libraries(
         &self,
-        sort: &'static str,
-        of: &Path,
-        read: impl FnOnce() -> BTreeSet<PathBuf>,
-    ) -> BTreeSet<PathBuf> {
-        let key = (sort, of.to_owned());
-        if let Some(files) = locked(&self.files).get(&key) {
-            return files.clone();
-        }
-        let files = read();
-        locked(&self.files).insert(key, files.clone());
-        files
+        folder: &Path,
+        read: impl FnOnce() -> ProjectLibraries,
+    ) -> ProjectLibraries {
+        kept(&self.libraries, folder, read)
+    }
+
+    /// Digest of the stock libraries that a tool sees.
+    pub(crate) fn stock(&self, tool: &Tool) -> String {
+        kept(&self.stock, &tool.path, || stock::digest(tool))
     }
 
     /// The sheets below a root.
     pub(crate) fn sheets(&self, root: &Path, read: impl FnOnce() -> SheetFiles) -> SheetFiles {
-        if let Some(sheets) = locked(&self.sheets).get(root) {
-            return sheets.clone();
-        }
-        let sheets = read();
-        locked(&self.sheets).insert(root.to_owned(), sheets.clone());
-        sheets
+        kept(&self.sheets, root, read)
     }
+}
+
+/// What is kept for a path, read where it is not yet.
+fn kept<T: Clone>(map: &Mutex<BTreeMap<PathBuf, T>>, path: &Path, read: impl FnOnce() -> T) -> T {
+    if let Some(known) = locked(map).get(path) {
+        return known.clone();
+    }
+    let found = read();
+    locked(map).insert(path.to_owned(), found.clone());
+    found
 }
 
 #[cfg(test)]
@@ -89,14 +103,15 @@ mod tests {
     fn a_round_reads_once_and_the_next_one_anew() {
         let rounds = Rounds::default();
         let read = |round, name: &str| {
-            let files = || BTreeSet::from([PathBuf::from(name)]);
-            rounds.seen(round).files("models", Path::new("/b"), files)
+            let files = BTreeSet::from([PathBuf::from(name)]);
+            let libraries = || ProjectLibraries { files, names_stock: false };
+            let found = rounds.seen(round).libraries(Path::new("/b"), libraries).files;
+            found.first().unwrap().to_string_lossy().into_owned()
         };
-        let has = |name: &str| BTreeSet::from([PathBuf::from(name)]);
-        assert_eq!(read(Some(Round(1)), "a"), has("a"));
-        assert_eq!(read(Some(Round(1)), "b"), has("a"));
-        assert_eq!(read(Some(Round(2)), "c"), has("c"));
-        assert_eq!(read(None, "d"), has("d"), "a look that is alone reads for itself");
-        assert_eq!(read(None, "e"), has("e"));
+        assert_eq!(read(Some(Round(1)), "a"), "a");
+        assert_eq!(read(Some(Round(1)), "b"), "a");
+        assert_eq!(read(Some(Round(2)), "c"), "c");
+        assert_eq!(read(None, "d"), "d", "a look that is alone reads for itself");
+        assert_eq!(read(None, "e"), "e");
     }
 }

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::cache;
+use super::names::quoted_after;
 use super::stop::Session;
 use crate::file::header::Header;
 use crate::file::schematic::{Hierarchy, MAX_SHEET_FILES, SubSheet};
 
 /// The cache, below the state folder.
-const CACHE_FILE: &str = "cache/kicad-sheets.json";
+const CACHE_FILE: &str = "cache/kicad-sheets-2.json";
 /// Most remembered files; beyond them the cache starts anew.
 const CACHED_MAX: usize = 5_000;
 
@@ -23,6 +24,8 @@ struct Cached {
     children: Vec<String>,
     /// Major version that reads it.
     required: u32,
+    /// Files of simulation models, as written in it.
+    models: Vec<String>,
 }
 
 /// All sheet files below a root.
@@ -32,6 +35,8 @@ pub struct SheetFiles {
     pub files: BTreeSet<PathBuf>,
     /// Major version that reads all of them.
     pub required: u32,
+    /// Files of simulation models that their symbols name, as written.
+    pub models: BTreeSet<String>,
 }
 
 /// Lists the sheets below `root`.
@@ -64,6 +69,7 @@ pub fn sheets(session: &Session<'_>, root: &Path) -> SheetFiles {
             }
         };
         out.required = out.required.max(sheet.required);
+        out.models.extend(sheet.models.iter().cloned());
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         waiting.extend(sheet.children.iter().map(|c| join(&folder, c)));
     }
@@ -97,5 +103,12 @@ fn read(path: &Path) -> Cached {
     });
     let named = |c: &SubSheet| c.path.is_some().then(|| c.file.replace('\\', "/"));
     let children = alone.sheets.get(path).map(|s| s.children.as_slice()).unwrap_or_default();
-    Cached { children: children.iter().filter_map(named).collect(), required }
+    let models = crate::file::read_bounded(path)
+        .map(|bytes| quoted_after(&String::from_utf8_lossy(&bytes), "\"Sim.Library\""))
+        .unwrap_or_default();
+    Cached {
+        children: children.iter().filter_map(named).collect(),
+        required,
+        models: models.into_iter().collect(),
+    }
 }

@@ -69,7 +69,6 @@ pub(super) fn variant(signal: &Signal) -> Option<&'static str> {
         signals::RULES_FILE_BROKEN => Some("rules_file_broken"),
         signals::SHEET_MISSING => Some("sheet_missing"),
         signals::BOARD_DAMAGED => Some("file_damaged"),
-        signals::INPUT_MISSING => Some("file_missing"),
         _ => None,
     }
 }
