@@ -8,6 +8,8 @@
 //! codes used here are `own:intent_without_result`, `own:claim_held`, and, seen by our own probe,
 //! `own:disk_full` and `own:read_only`, which outrank everything below. Run git with prompts off
 //! and with `LC_ALL=C`, so that words can still serve as the last resort.
+//!
+//! What nobody emits yet stands in `tests/tests/house/signals.rs` with the family that brings it.
 
 use pcbflow_core::evidence::Source;
 

@@ -218,8 +218,11 @@ pub struct SpawnRequest {
     pub deadline_ms: u64,
     /// Most bytes per stream before the program counts as an endless writer.
     pub output_bytes_max: u64,
-    /// Most resident bytes of the group; 0 = no limit.
+    /// Most resident bytes of the group; 0 = a share of the machine's memory that spares it.
     pub memory_bytes_max: u64,
+    /// Longest time in milliseconds in which the group may work (its CPU time grows) without a
+    /// byte of output; 0 = no limit.
+    pub quiet_ms_max: u64,
     /// Marker put into `PCBFLOW_ATTEMPT`.
     pub tag: String,
 }
@@ -239,6 +242,9 @@ pub enum SpawnEnded {
     OutputEndless,
     /// It grew past the memory limit and we ended the group.
     MemoryOverLimit(u64),
+    /// It worked for this many milliseconds without a byte of output, longer than it may, and we
+    /// ended the group.
+    BusyWithoutOutput(u64),
     /// No such program.
     NotFound,
     /// The program may not be started.
@@ -258,6 +264,16 @@ pub struct Captured {
     pub total_bytes: u64,
 }
 
+/// What was seen of a program's memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemorySeen {
+    /// Resident bytes of the group at the last look, where they were large and had grown at each
+    /// of the last looks.
+    pub rising_to: Option<u64>,
+    /// The system's own count of processes that it ended for lack of memory grew meanwhile.
+    pub out_of_memory: bool,
+}
+
 /// What came of a program.
 #[derive(Debug, Clone)]
 pub struct SpawnResult {
@@ -269,6 +285,8 @@ pub struct SpawnResult {
     pub stderr: Captured,
     /// How long it ran, in milliseconds.
     pub took_ms: u64,
+    /// Its memory.
+    pub memory: MemorySeen,
 }
 
 impl SpawnResult {

@@ -39,6 +39,7 @@ pub fn judge(
             // We ended it in the middle of its work, so what it did is unknown.
             SpawnEnded::DeadlinePassed
             | SpawnEnded::OutputEndless
+            | SpawnEnded::BusyWithoutOutput(_)
             | SpawnEnded::MemoryOverLimit(_) => Ended::DeadlinePassed,
             _ => Ended::Returned,
         },
@@ -80,6 +81,9 @@ fn summary(program: &str, ended: &SpawnEnded) -> String {
         SpawnEnded::Cancelled => format!("{program} was stopped"),
         SpawnEnded::OutputEndless => format!("{program} wrote without end"),
         SpawnEnded::MemoryOverLimit(bytes) => format!("{program} took {bytes} bytes of memory"),
+        SpawnEnded::BusyWithoutOutput(ms) => {
+            format!("{program} worked for {ms} ms without a word")
+        }
         SpawnEnded::NotFound => format!("{program} is not there"),
         SpawnEnded::Denied => format!("{program} may not be started"),
         SpawnEnded::Failed(why) => format!("{program} could not be started: {why}"),

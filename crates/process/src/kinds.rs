@@ -19,7 +19,16 @@ const ARGS: &[(&str, bool, &str)] = &[
     ("requires", false, "tools with versions, lock list and folder of installed packages"),
     ("guard", false, "command that tells whether the effect is there: 0 yes, 1 no"),
     ("recipes", false, "the command for each system: linux, macos, windows"),
-    ("memory_mb", false, "most memory of the whole group in MiB"),
+    (
+        "memory_mb",
+        false,
+        "most memory of the whole group in MiB, 75 % of the computer's without it",
+    ),
+    (
+        "quiet_s",
+        false,
+        "longest work without a byte of output, in seconds, before it counts as a loop",
+    ),
     ("output_mb", false, "most output per stream in MiB"),
     ("batch", false, "size of a batch, given to the program as PCBFLOW_BATCH"),
 ];

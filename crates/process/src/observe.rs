@@ -1,5 +1,7 @@
 //! From how a program ended to typed evidence.
 
+use std::path::Path;
+
 use pcbflow_core::evidence::{Evidence, Signal, Source, codes, program_name};
 use pcbflow_core::manifest::Safety;
 use pcbflow_core::ports::{SpawnEnded, SpawnRequest, SpawnResult, StepContext};
@@ -30,6 +32,7 @@ pub fn failure(context: &StepContext, request: &SpawnRequest, result: &SpawnResu
         places(&mut evidence, context, request, &result.stderr.text);
     }
     trace(&mut evidence, &result.stderr.text);
+    interpreter(&mut evidence, context, request);
     words(&mut evidence, result);
     evidence
 }
@@ -54,6 +57,7 @@ fn ending(evidence: &mut Evidence, request: &SpawnRequest, result: &SpawnResult)
     let program = request.argv.first().map_or("", String::as_str);
     let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let own = |code: &str, n: u64| Signal::new(Source::Own, code).number(number(n));
+    memory(evidence, result);
     match &result.ended {
         SpawnEnded::Exited(status) => evidence.push(Signal::exit_status(*status)),
         SpawnEnded::Signalled(signal) => evidence.push(Signal::exit_signal(*signal)),
@@ -72,6 +76,9 @@ fn ending(evidence: &mut Evidence, request: &SpawnRequest, result: &SpawnResult)
         SpawnEnded::MemoryOverLimit(bytes) => {
             evidence.push(own(codes::MEMORY_OVER_LIMIT, *bytes));
         }
+        SpawnEnded::BusyWithoutOutput(ms) => {
+            evidence.push(own(signals::BUSY_WITHOUT_EVENT, *ms));
+        }
         SpawnEnded::NotFound => not_found(evidence, program),
         SpawnEnded::Denied => {
             evidence.push(Signal::new(Source::Exit, codes::SPAWN_DENIED).text(program));
@@ -80,6 +87,26 @@ fn ending(evidence: &mut Evidence, request: &SpawnRequest, result: &SpawnResult)
             Some(missing) => not_found(evidence, &missing),
             None => evidence.push(Signal::new(Source::Exit, codes::SPAWN_FAILED).text(why)),
         },
+    }
+}
+
+/// The signal by which a system ends a process that takes too much memory.
+const HARD_SIGNAL: i32 = 9;
+
+/// What memory has to do with it: only for a program that was ended hard, or by us for its size.
+/// One that ends by itself says by itself what is wrong.
+fn memory(evidence: &mut Evidence, result: &SpawnResult) {
+    let hard = matches!(result.ended, SpawnEnded::Signalled(HARD_SIGNAL))
+        // The same, told by a shell.
+        || result.status() == Some(128 + HARD_SIGNAL);
+    if hard && result.memory.out_of_memory {
+        let signal = Signal::new(Source::Exit, signals::OUT_OF_MEMORY_RECORD);
+        evidence.push(signal.text("ended by the system for lack of memory"));
+    }
+    let by_us = matches!(result.ended, SpawnEnded::MemoryOverLimit(_));
+    if let Some(bytes) = result.memory.rising_to.filter(|_| hard || by_us) {
+        let signal = Signal::new(Source::Own, signals::MEMORY_RISING);
+        evidence.push(signal.number(i64::try_from(bytes).unwrap_or(i64::MAX)));
     }
 }
 
@@ -155,6 +182,9 @@ fn places(evidence: &mut Evidence, context: &StepContext, request: &SpawnRequest
             prepare::awkward(&full) && (apart(&written, stderr) || apart(&full, stderr));
         if taken_apart {
             evidence.push(Signal::new(Source::File, signals::PATH_AWKWARD).text(&full));
+            if let Some(name) = opened(stderr).filter(|n| written.starts_with(n.as_str())) {
+                evidence.push(Signal::new(Source::Own, signals::ARGUMENT_DIFFERS).text(&name));
+            }
             // However its actions spell the path, it is the same failure.
             evidence.test_ids.push(context.key.to_string());
             return;
@@ -172,6 +202,34 @@ fn apart(path: &str, output: &str) -> bool {
         && output.lines().any(|line| {
             line.split_whitespace().any(|w| w.trim_matches([':', ',', '\'', '"', '.']) == first)
         })
+}
+
+/// Whether a package is missing because another Python ran than that of the project's own folder
+/// of installed packages.
+fn interpreter(evidence: &mut Evidence, context: &StepContext, request: &SpawnRequest) {
+    let missing = evidence.signals.iter().any(|s| s.code == codes::MODULE_NOT_FOUND);
+    let program = request.argv.first().map_or("", String::as_str);
+    if !missing || !doctor::PYTHON.is_named(program_name(program)) {
+        return;
+    }
+    let Some(own) = prepare::environment_python(context) else { return };
+    // Not the file itself: that of an environment is often a link to the system's.
+    let folder = |file: &Path| file.parent().and_then(|p| p.canonicalize().ok());
+    let ran = doctor::on_path(program, &request.cwd).ok();
+    if let Some(ran) = ran.filter(|r| folder(r) != folder(&own)) {
+        let signal = Signal::new(Source::Own, signals::WRONG_INTERPRETER);
+        evidence.push(signal.text(&ran.to_string_lossy()));
+        evidence.slots.insert("program".into(), doctor::PYTHON.name.to_owned());
+    }
+}
+
+/// The file that an interpreter says it could not open, by its own typed words.
+fn opened(stderr: &str) -> Option<String> {
+    let line = stderr.lines().rev().find(|l| {
+        l.starts_with("FileNotFoundError: [Errno 2]") || l.contains("Error: ENOENT: no such file")
+    })?;
+    let name = line.split_once('\'')?.1.split('\'').next()?;
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// Reads the trace of a Python or Node program: type, top frame, missing module.
@@ -268,6 +326,31 @@ mod tests {
         let mut e = Evidence::default();
         trace(&mut e, "error: timeout in assertion");
         assert!(e.signals.is_empty());
+    }
+
+    #[test]
+    fn memory_counts_only_where_a_program_was_ended_hard() {
+        let seen = |ended: SpawnEnded, out_of_memory, rising_to| {
+            let result = SpawnResult {
+                ended,
+                stdout: pcbflow_core::ports::Captured::default(),
+                stderr: pcbflow_core::ports::Captured::default(),
+                took_ms: 0,
+                memory: pcbflow_core::ports::MemorySeen { rising_to, out_of_memory },
+            };
+            let mut evidence = Evidence::default();
+            memory(&mut evidence, &result);
+            evidence.signals.iter().map(|s| s.code.clone()).collect::<Vec<_>>()
+        };
+        let both = [signals::OUT_OF_MEMORY_RECORD, signals::MEMORY_RISING];
+        assert_eq!(seen(SpawnEnded::Signalled(9), true, Some(7)), both);
+        assert_eq!(seen(SpawnEnded::Exited(137), true, None), [signals::OUT_OF_MEMORY_RECORD]);
+        let ours = SpawnEnded::MemoryOverLimit(9);
+        assert_eq!(seen(ours, false, Some(7)), [signals::MEMORY_RISING]);
+        // Somebody else ended it, or it ended by itself.
+        assert!(seen(SpawnEnded::Signalled(9), false, None).is_empty());
+        assert!(seen(SpawnEnded::Signalled(15), true, Some(7)).is_empty());
+        assert!(seen(SpawnEnded::Exited(1), true, Some(7)).is_empty());
     }
 
     #[test]

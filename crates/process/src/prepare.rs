@@ -122,7 +122,12 @@ async fn need_tool(
             evidence.push(Signal::new(Source::Exit, codes::VERSION_TOO_OLD).text(&text));
         }
         // A shim that prints no version is as good as no tool.
-        Err(_) => absent(&mut evidence, tool.name),
+        Err(_) => {
+            absent(&mut evidence, tool.name);
+            if !tool.places().iter().any(|p| p.is_file()) {
+                evidence.push(Signal::new(Source::File, signals::TOOL_ABSENT).text(tool.name));
+            }
+        }
     }
     Err(evidence)
 }
@@ -155,6 +160,14 @@ pub fn argv(spec: &CommandSpec, context: &StepContext) -> Result<Vec<String>, Co
         first.clone_from(path);
     }
     Ok(argv)
+}
+
+/// The Python of the step's own folder of installed packages, if there is one.
+pub fn environment_python(context: &StepContext) -> Option<PathBuf> {
+    let spec = CommandSpec::parse(&context.step).ok()?;
+    let folder = confined(&context.root, spec.requires.environment.as_deref()?).ok()?;
+    let places = [["bin", "python3"], ["bin", "python"], ["Scripts", "python.exe"]];
+    places.iter().map(|[dir, name]| folder.join(dir).join(name)).find(|p| p.is_file())
 }
 
 /// What runs a script, by the ending of its name.
@@ -219,6 +232,7 @@ pub fn prepare(spec: &CommandSpec, context: &StepContext) -> Result<Prepared, Ev
         deadline_ms: context.deadline_ms,
         output_bytes_max: spec.output_bytes_max,
         memory_bytes_max: spec.memory_bytes_max,
+        quiet_ms_max: spec.quiet_ms_max,
         tag: context.tag.clone(),
     };
     Ok(Prepared { request, copies })

@@ -33,9 +33,12 @@ pub async fn act(
         }
         actions::FIND_IN_KNOWN_PLACES => {
             let search = std::env::var_os("PATH");
+            let own = prepare::environment_python(context);
             let known = |name: &str| {
                 doctor::tool(name).map_or(Vec::new(), |tool| {
-                    doctor::candidates(tool, None, search.as_deref(), true)
+                    // That of the project's own packages, before any of the computer.
+                    let first = own.as_deref().filter(|_| tool.name == doctor::PYTHON.name);
+                    doctor::candidates(tool, first, search.as_deref(), true)
                 })
             };
             find(context, services, known, "it is in none of the known places").await

@@ -20,6 +20,8 @@
 //! - `file:output_missing`, `file:output_empty`, `file:output_stale` of declared outputs.
 //!
 //! Slots to fill: `tool` (plain name), `items` (the install command or the list shown).
+//!
+//! What nobody emits yet stands in `tests/tests/house/signals.rs` with the family that brings it.
 
 use pcbflow_core::evidence::Source;
 

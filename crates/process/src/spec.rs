@@ -11,6 +11,9 @@ use crate::words;
 /// Largest memory limit of a step, in MiB.
 const MEMORY_MIB_MAX: u64 = 1024 * 1024;
 
+/// Longest quiet limit of a step, in seconds.
+const QUIET_S_MAX: u64 = 24 * 3600;
+
 /// What is executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
@@ -57,8 +60,10 @@ pub struct CommandSpec {
     pub envelope: bool,
     /// Command that says whether the effect is there: 0 yes, 1 no, anything else unclear.
     pub guard: Vec<String>,
-    /// Most resident memory in bytes; 0 = no limit.
+    /// Most resident memory in bytes; 0 = a share of the machine's.
     pub memory_bytes_max: u64,
+    /// Longest work without output in milliseconds; 0 = any.
+    pub quiet_ms_max: u64,
     /// Most output per stream in bytes; 0 = default.
     pub output_bytes_max: u64,
     /// Size of a batch, for steps that work in batches.
@@ -98,6 +103,10 @@ impl CommandSpec {
             envelope: flag(get("envelope"), "with.envelope", &mut faults),
             guard: get("guard").map_or(Vec::new(), |v| command(v, "with.guard", &mut faults)),
             memory_bytes_max: mib(get("memory_mb"), "with.memory_mb", &mut faults),
+            quiet_ms_max: number(get("quiet_s"), "with.quiet_s", &mut faults)
+                .unwrap_or(0)
+                .min(QUIET_S_MAX)
+                * 1000,
             output_bytes_max: mib(get("output_mb"), "with.output_mb", &mut faults),
             batch: number(get("batch"), "with.batch", &mut faults),
         };

@@ -7,6 +7,8 @@
 //! what a tool says. `own:claim_held` is the look-alike of a dead writer.
 //!
 //! Read the version byte before anything else: the storage engine calls a newer format corrupted.
+//!
+//! What nobody emits yet stands in `tests/tests/house/signals.rs` with the family that brings it.
 
 use pcbflow_core::evidence::Source;
 

@@ -308,7 +308,7 @@ fn ended_signal(ended: &SpawnEnded, context: &StepContext) -> Option<Signal> {
         SpawnEnded::Exited(0) | SpawnEnded::Cancelled => return None,
         SpawnEnded::Exited(status) => Signal::exit_status(*status),
         SpawnEnded::Signalled(signal) => Signal::exit_signal(*signal),
-        SpawnEnded::DeadlinePassed => {
+        SpawnEnded::DeadlinePassed | SpawnEnded::BusyWithoutOutput(_) => {
             own(codes::DEADLINE_PASSED).number(number(context.deadline_ms))
         }
         SpawnEnded::OutputEndless => own(codes::OUTPUT_ENDLESS).number(number(OUTPUT_BYTES_MAX)),

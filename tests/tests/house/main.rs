@@ -9,6 +9,7 @@ mod files;
 mod lints;
 mod modules;
 mod rows;
+mod signals;
 mod sources;
 
 /// Fails with all faults, one a line.

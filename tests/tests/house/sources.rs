@@ -26,7 +26,7 @@ pub fn code(file: &str) -> Vec<(usize, String)> {
 }
 
 /// Sources that are part of the product, not of its tests.
-fn product() -> Vec<String> {
+pub fn product() -> Vec<String> {
     files::ending(".rs")
         .into_iter()
         .filter(|f| f.starts_with("crates/") && f.contains("/src/") && !is_test(f))

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use pcbflow_core::event::Fact;
+use pcbflow_core::evidence::Source;
 use pcbflow_tests::{TestEnvironment, tools};
 use serde_json::json;
 
@@ -13,12 +14,26 @@ use crate::{Recipe, real};
 
 pub const RECIPES: &[Recipe] = &[
     real("ENV-1", &[("found elsewhere", node_found), ("too old everywhere", node_too_old)]),
-    real("ENV-2", &[("found elsewhere", python_found), ("too old everywhere", python_too_old)]),
+    real(
+        "ENV-2",
+        &[
+            ("found elsewhere", python_found),
+            ("too old everywhere", python_too_old),
+            ("another than the project's", python_of_another),
+        ],
+    ),
     real("ENV-3", &[("at its configured place", chrome_configured), ("nowhere", chrome_nowhere)]),
     real("ENV-4", &[("found elsewhere", kicad_found), ("nowhere", kicad_nowhere)]),
     real("ENV-5", &[("nowhere", assistant_nowhere)]),
     real("ENV-6", &[("another form of it", other_form), ("no form of it", no_form)]),
-    real("ENV-7", &[("from a copy", plain_copy), ("no copy may be used", no_copy)]),
+    real(
+        "ENV-7",
+        &[
+            ("from a copy", plain_copy),
+            ("no copy may be used", no_copy),
+            ("named by the program itself", named_otherwise),
+        ],
+    ),
     real("ENV-8", &[("found elsewhere", git_found), ("too old everywhere", git_too_old)]),
     real(
         "ENV-9",
@@ -97,6 +112,22 @@ fn python_too_old() {
 }
 
 /// Small program: a browser that answers its version and starts, for this machine has no real one.
+/// The package is in the project's own folder of packages, and the computer's Python ran.
+fn python_of_another() {
+    let with = json!({"script": "use.py", "requires": {"environment": "venv"}});
+    let test = ready(&[step("process/check", "look", &with, &[])]);
+    fs::write(test.board(BOARD).join("use.py"), "import netlister\n").expect("a script");
+    let python = tools::find("python3").expect("python3");
+    let mut venv = test.program(python);
+    venv.args(["-m", "venv", "--without-pip"]).arg(test.board(BOARD).join("venv"));
+    let made = pcbflow_tests::Running::start(venv).wait();
+    assert_eq!(made.exit, Some(0), "{made}");
+    let lib = fs::read_dir(test.board(BOARD).join("venv/lib")).expect("a folder of packages");
+    let packages = lib.flatten().next().expect("a Python").path().join("site-packages");
+    fs::write(packages.join("netlister.py"), "").expect("a package");
+    cured(&test, "ENV-2", "find-in-known-places");
+}
+
 fn chrome_configured() {
     let test = needs(&json!({"tools": ["chrome"]}), &["true"], &["git"]);
     if anywhere(&["/usr/bin/google-chrome", "/usr/bin/chromium", "/snap/bin/chromium"]) {
@@ -183,6 +214,21 @@ fn plain_copy() {
 fn no_copy() {
     let test = unquoted("process/generate", &["outputs: [out/copy.txt]"]);
     asked(&test, "ENV-7");
+}
+
+/// A program that cuts its own argument, and says in its typed words which file it wanted.
+fn named_otherwise() {
+    let with = json!({"argv": ["python3", "open.py", "my folder/data.txt"]});
+    let test = ready(&[step("process/check", "look", &with, &[])]);
+    let text = "import sys\nopen(sys.argv[1].split()[0])\n";
+    fs::write(test.board(BOARD).join("open.py"), text).expect("a script");
+    fs::create_dir_all(test.board(BOARD).join("my folder")).expect("a folder");
+    fs::write(test.board(BOARD).join("my folder/data.txt"), "data\n").expect("a file");
+    cured(&test, "ENV-7", "short-plain-copy");
+    // A fact of ours, and not only an awkward path that lies about.
+    let own = |f: Fact| matches!(f, Fact::FailureDiagnosed { trust: Source::Own, .. });
+    let seen = test.facts(BOARD).into_iter().any(own);
+    assert!(seen, "{}", test.story(BOARD));
 }
 
 fn git_found() {

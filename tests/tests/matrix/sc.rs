@@ -32,7 +32,13 @@ pub const RECIPES: &[Recipe] = &[
             ("what it wrote was there", late_and_landed),
         ],
     ),
-    real("SC-4", &[("prints without end", prints_without_end)]),
+    real(
+        "SC-4",
+        &[
+            ("prints without end", prints_without_end),
+            ("works without a word", works_without_a_word),
+        ],
+    ),
     real("SC-5", &[("half the batch", half_batch), ("no batch", too_much_memory)]),
     real("SC-6", &[("another failure each time", used_up)]),
     real(
@@ -193,6 +199,11 @@ fn late_and_landed() {
 
 fn prints_without_end() {
     let with = json!({"argv": ["yes", "and no word more"], "output_mb": 1});
+    asked(&one("process/check", &with, &[]), "SC-4", &[]);
+}
+
+fn works_without_a_word() {
+    let with = json!({"argv": ["sh", "-c", "while :; do :; done"], "quiet_s": 1});
     asked(&one("process/check", &with, &[]), "SC-4", &[]);
 }
 

@@ -159,7 +159,9 @@ pub(super) async fn damage(git: &Git<'_>, repo: &Repo) -> Vec<Signal> {
         ("tree", ["ls-tree", "-r", commit]),
     ] {
         let out = git.run(&args).await;
-        if out.status().is_some_and(|s| s != 0) {
+        if let Some(status) = out.status().filter(|s| *s != 0) {
+            let failed = Signal::new(Source::Exit, signals::INTEGRITY_FAILED);
+            found.push(failed.number(i64::from(status)));
             let text = format!("{what} of {commit}");
             found.push(Signal::new(Source::Report, signals::OBJECT_DAMAGED).text(&text));
             break;

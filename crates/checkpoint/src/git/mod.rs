@@ -182,6 +182,7 @@ impl<'s> Git<'s> {
             deadline_ms: self.deadline_ms,
             output_bytes_max: OUTPUT_BYTES_MAX,
             memory_bytes_max: 0,
+            quiet_ms_max: 0,
             tag: self.tag.clone(),
         };
         let result = self.services.spawn.run(request, self.services.cancel.as_ref()).await;
@@ -215,7 +216,7 @@ pub(crate) fn ended_signals(out: &Out, deadline_ms: u64) -> Vec<Signal> {
         SpawnEnded::Exited(0) | SpawnEnded::Cancelled => Vec::new(),
         SpawnEnded::Exited(status) => vec![Signal::exit_status(*status)],
         SpawnEnded::Signalled(signal) => vec![Signal::exit_signal(*signal)],
-        SpawnEnded::DeadlinePassed => {
+        SpawnEnded::DeadlinePassed | SpawnEnded::BusyWithoutOutput(_) => {
             vec![Signal::new(Own, codes::DEADLINE_PASSED).number(number(deadline_ms))]
         }
         SpawnEnded::OutputEndless => vec![Signal::new(Own, codes::OUTPUT_ENDLESS)],

@@ -130,7 +130,13 @@ impl TestSpawn {
             Captured { text: cut, blob, total_bytes: bytes.len() as u64 }
         };
         let took_ms = started.elapsed().as_millis() as u64;
-        SpawnResult { ended, stdout: captured(out), stderr: captured(err), took_ms }
+        SpawnResult {
+            ended,
+            stdout: captured(out),
+            stderr: captured(err),
+            took_ms,
+            memory: pcbflow_core::ports::MemorySeen::default(),
+        }
     }
 }
 

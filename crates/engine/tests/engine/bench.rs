@@ -111,6 +111,7 @@ impl Spawn for NoSpawn {
             stdout: Captured::default(),
             stderr: Captured::default(),
             took_ms: 0,
+            memory: pcbflow_core::ports::MemorySeen::default(),
         }
     }
 }

@@ -143,6 +143,7 @@ impl<'a> Caller<'a> {
             deadline_ms: self.left_ms(),
             output_bytes_max: OUTPUT_BYTES_MAX,
             memory_bytes_max: 0,
+            quiet_ms_max: 0,
             tag: self.context.tag.clone(),
         };
         let started = SystemTime::now();
@@ -166,7 +167,7 @@ pub fn push_ended(evidence: &mut Evidence, called: &Called) -> bool {
         SpawnEnded::Exited(0 | 5) => return false,
         SpawnEnded::Exited(status) => Signal::exit_status(*status),
         SpawnEnded::Signalled(signal) => Signal::exit_signal(*signal),
-        SpawnEnded::DeadlinePassed => {
+        SpawnEnded::DeadlinePassed | SpawnEnded::BusyWithoutOutput(_) => {
             let ms = i64::try_from(called.result.took_ms).unwrap_or(i64::MAX);
             Signal::new(Source::Own, codes::DEADLINE_PASSED).number(ms)
         }

@@ -137,6 +137,7 @@ impl<'a> Session<'a> {
             SpawnEnded::Signalled(signal) => (None, Some(signal), Ended::Returned),
             SpawnEnded::DeadlinePassed
             | SpawnEnded::OutputEndless
+            | SpawnEnded::BusyWithoutOutput(_)
             | SpawnEnded::MemoryOverLimit(_) => (None, None, Ended::DeadlinePassed),
             SpawnEnded::Cancelled => (None, None, Ended::Stopped),
             _ => (None, None, Ended::Returned),

@@ -112,6 +112,7 @@ fn run_now(request: &SpawnRequest) -> SpawnResult {
         stdout: Captured::default(),
         stderr: Captured::default(),
         took_ms: 0,
+        memory: pcbflow_core::ports::MemorySeen::default(),
     };
     let mut command = Command::new(&request.argv[0]);
     command.args(&request.argv[1..]).current_dir(&request.cwd).env_clear();
@@ -171,6 +172,7 @@ fn run_now(request: &SpawnRequest) -> SpawnResult {
         stdout: captured(out.join().unwrap()),
         stderr: captured(err.join().unwrap()),
         took_ms: u64::try_from(started.elapsed().as_millis()).unwrap(),
+        memory: pcbflow_core::ports::MemorySeen::default(),
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) const ENV_2: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "a PATH without any Python and a real one in a known place; a real one, asked for a version that no Python has",
+        how: "a PATH without any Python and a real one in a known place; one asked for a version that no Python has; a package in the project's own environment",
     },
     available: Available::Now,
     passing: false,

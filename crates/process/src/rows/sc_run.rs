@@ -230,7 +230,10 @@ pub(super) const SC_4: Row = Row {
         ask_kind: "check_step",
         tool: "the step's own tool",
     },
-    recipe: Recipe { kind: RecipeKind::Real, how: "a real program that prints without end" },
+    recipe: Recipe {
+        kind: RecipeKind::Real,
+        how: "a real program that prints without end; one that works without a word",
+    },
     available: Available::Now,
     passing: false,
 };

@@ -22,6 +22,15 @@ enum Signal {
     Hard,
 }
 
+/// What a group uses.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Usage {
+    /// Resident bytes.
+    pub resident: u64,
+    /// Time that it worked, in clock ticks.
+    pub cpu_ticks: u64,
+}
+
 /// A running group. Dropped before [`Group::disarm`], it is ended hard: a caller that gives up
 /// the future leaves nothing behind.
 #[derive(Debug)]
@@ -49,9 +58,13 @@ impl Group {
         }
     }
 
-    /// Resident bytes of the whole group.
-    pub(super) fn resident(&self) -> u64 {
-        proc_table::members(self.leader, &self.tag).iter().map(|e| e.resident).sum()
+    /// What the whole group uses.
+    pub(super) fn usage(&self) -> Usage {
+        let members = proc_table::members(self.leader, &self.tag);
+        members.iter().fold(Usage::default(), |sum, e| Usage {
+            resident: sum.resident.saturating_add(e.resident),
+            cpu_ticks: sum.cpu_ticks.saturating_add(e.cpu_ticks),
+        })
     }
 
     /// Ends the group: politely, then hard. Returns when nothing of it is left, at the latest

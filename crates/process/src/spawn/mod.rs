@@ -11,6 +11,7 @@ mod fault;
 mod find;
 mod group;
 mod leftovers;
+mod memory;
 mod proc_table;
 mod run;
 

@@ -12,6 +12,8 @@ pub(crate) struct Entry {
     pub started: u64,
     /// Resident memory in bytes.
     pub resident: u64,
+    /// Time that it and its ended children worked, in clock ticks.
+    pub cpu_ticks: u64,
     /// Ended, and not yet waited for.
     pub zombie: bool,
 }
@@ -39,6 +41,7 @@ mod table {
             group: fields.get(2)?.parse().ok()?,
             started: number(19)?,
             resident: number(21)?.saturating_mul(page_bytes()),
+            cpu_ticks: (11..15).filter_map(number).sum(),
             zombie: matches!(*fields.first()?, "Z" | "X"),
         })
     }

@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pcbflow_core::ports::{Cancel, Captured, SpawnEnded, SpawnRequest, SpawnResult};
+use pcbflow_core::ports::{Cancel, Captured, MemorySeen, SpawnEnded, SpawnRequest, SpawnResult};
 use pcbflow_core::redact::is_secret_key;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::capture::Capture;
 use super::fault::SpawnFault;
 use super::group::Group;
+use super::memory::{self, Limits, Looks, Over};
 use super::{
     DEADLINE_MS_DEFAULT, OUTPUT_BYTES_MAX_DEFAULT, ProcessSpawn, env, find_program, leftovers,
 };
@@ -30,8 +31,6 @@ const PIPE_MS: u64 = 150;
 const REST_MS: u64 = 250;
 /// How long the leader may take to end after the first signal, in milliseconds.
 const COLLECT_MS: u64 = 700;
-/// Between two looks at the memory of the group, in milliseconds.
-const MEMORY_LOOK_MS: u64 = 500;
 /// Most starts while somebody still writes the program's file.
 const BUSY_TRIES_MAX: u32 = 10;
 /// Between two of them, in milliseconds.
@@ -39,7 +38,13 @@ const BUSY_WAIT_MS: u64 = 20;
 
 /// A result without any output.
 pub(super) fn empty(ended: SpawnEnded) -> SpawnResult {
-    SpawnResult { ended, stdout: Captured::default(), stderr: Captured::default(), took_ms: 0 }
+    SpawnResult {
+        ended,
+        stdout: Captured::default(),
+        stderr: Captured::default(),
+        took_ms: 0,
+        memory: MemorySeen::default(),
+    }
 }
 
 /// A started program.
@@ -155,6 +160,11 @@ impl Stream {
         done
     }
 
+    /// Bytes that came in so far.
+    fn total(&self) -> u64 {
+        self.capture.lock().unwrap_or_else(PoisonError::into_inner).total()
+    }
+
     /// Gives up what is not there yet and takes what is.
     fn take(self, spawn: &ProcessSpawn) -> Capture {
         if let Some(task) = &self.task {
@@ -212,16 +222,23 @@ impl Running {
         let feeder = feed(&mut *self.child, request.stdin.clone());
         let deadline = Duration::from_millis(or_default(request.deadline_ms, DEADLINE_MS_DEFAULT));
 
+        let limits = Limits::new(request.memory_bytes_max, request.quiet_ms_max);
+        let mut looks = Looks::default();
+        let ended_before = memory::ended_for_memory();
+        let written = || stdout.total() + stderr.total();
+
         let (ended, by_itself) = tokio::select! {
             biased;
             status = self.child.wait() => (ended_as(status), true),
             () = endless.notified() => (SpawnEnded::OutputEndless, false),
             () = cancel.cancelled() => (SpawnEnded::Cancelled, false),
             () = sleep(deadline) => (SpawnEnded::DeadlinePassed, false),
-            bytes = over_memory(&self.group, request.memory_bytes_max) => {
-                (SpawnEnded::MemoryOverLimit(bytes), false)
-            }
+            over = memory::over(&self.group, limits, &mut looks, written) => match over {
+                Over::Memory(bytes) => (SpawnEnded::MemoryOverLimit(bytes), false),
+                Over::Quiet(ms) => (SpawnEnded::BusyWithoutOutput(ms), false),
+            },
         };
+        let memory = looks.seen(limits, ended_before);
         if by_itself {
             // Others may still hold the pipes: a moment for what they have, then their end.
             let whole = stdout.wait(PIPE_MS).await && stderr.wait(PIPE_MS).await;
@@ -248,7 +265,7 @@ impl Running {
             ended
         };
         let (stdout, stderr) = keep(spawn, request, stdout, stderr).await;
-        SpawnResult { ended, stdout, stderr, took_ms: 0 }
+        SpawnResult { ended, stdout, stderr, took_ms: 0, memory }
     }
 
     async fn end_all(&mut self) {
@@ -274,19 +291,6 @@ fn feed(child: &mut dyn ChildWrapper, bytes: Option<Vec<u8>>) -> Option<JoinHand
             drop(input.shutdown().await);
         }
     }))
-}
-
-async fn over_memory(group: &Group, bytes_max: u64) -> u64 {
-    if bytes_max == 0 {
-        return std::future::pending().await;
-    }
-    loop {
-        sleep(Duration::from_millis(MEMORY_LOOK_MS)).await;
-        let resident = group.resident();
-        if resident > bytes_max {
-            return resident;
-        }
-    }
 }
 
 fn ended_as(status: io::Result<ExitStatus>) -> SpawnEnded {

@@ -231,3 +231,40 @@ async fn a_child_is_recorded_while_it_runs_and_not_after() {
     assert!(result.stdout.text.contains("\"owner\""), "{}", result.stdout.text);
     assert_eq!(std::fs::read_dir(children).unwrap().count(), 0);
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn who_works_without_a_word_goes_round_in_circles() {
+    let place = Place::new();
+    let quiet = |line: &str| SpawnRequest { quiet_ms_max: 1_500, ..limited(&place, line, 20_000) };
+    let begun = Instant::now();
+    let request = quiet("while :; do :; done");
+    let tag = request.tag.clone();
+    let ended = place.run(request).await.ended;
+    assert!(matches!(ended, SpawnEnded::BusyWithoutOutput(ms) if ms > 1_500), "{ended:?}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(!tagged_alive(&tag));
+    // Waiting is not work, and a word now and then is a sign of life.
+    assert_eq!(place.run(quiet("sleep 3")).await.ended, SpawnEnded::Exited(0));
+    let words =
+        "for i in 1 2 3 4 5 6 7 8; do timeout 0.5 sh -c 'while :; do :; done'; echo $i; done";
+    assert_eq!(place.run(quiet(words)).await.ended, SpawnEnded::Exited(0));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn memory_that_grows_at_every_look_is_seen() {
+    let place = Place::new();
+    let code =
+        "import time\nx=[]\nwhile True:\n x.append(bytearray(b'x')*(8<<20))\n time.sleep(0.1)\n";
+    let request =
+        SpawnRequest { memory_bytes_max: 240 << 20, ..place.request(&["python3", "-c", code]) };
+    let result = place.run(request).await;
+    assert!(matches!(result.ended, SpawnEnded::MemoryOverLimit(b) if b > 240 << 20), "{result:?}");
+    assert!(result.memory.rising_to.is_some_and(|b| b > 240 << 20), "{:?}", result.memory);
+    assert!(!result.memory.out_of_memory, "we ended it");
+    // A program that is ended by somebody else is not one without memory.
+    let ended = place.sh("kill -9 $$").await;
+    assert_eq!(ended.ended, SpawnEnded::Signalled(9));
+    assert_eq!(ended.memory, pcbflow_core::ports::MemorySeen::default());
+}
