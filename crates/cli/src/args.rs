@@ -302,15 +302,18 @@ pub struct LedgerArgs {
 /// What to do with the record.
 #[derive(Debug, Clone, Subcommand)]
 pub enum LedgerCommand {
-    /// Write whole streams to a file
+    /// Write whole streams to a file, with the evidence that they name
     Export {
         /// File to write; it must not exist
         file: PathBuf,
         /// Only this board; all streams without it
         #[arg(add = ArgValueCandidates::new(complete::boards), long)]
         board: Option<String>,
+        /// Leave the stored evidence out (outputs of tools, reports)
+        #[arg(long)]
+        without_evidence: bool,
     },
-    /// Take over whole streams from a file
+    /// Take over whole streams, and their evidence, from a file
     Import {
         /// File to read
         file: PathBuf,

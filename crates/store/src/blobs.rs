@@ -129,15 +129,19 @@ impl FileBlobs {
     }
 
     fn store(&self, digest: &Digest, bytes: &[u8]) -> std::io::Result<()> {
+        self.store_packed(digest, &zstd::bulk::compress(bytes, ZSTD_LEVEL)?)
+    }
+
+    /// Stores packed bytes, which were checked against the digest.
+    pub(crate) fn store_packed(&self, digest: &Digest, packed: &[u8]) -> std::io::Result<()> {
         let path = self.path_of(digest);
         let folder = path.parent().unwrap_or(&self.folder);
         if !folder.is_dir() {
             fs::create_dir_all(folder)?;
             sync_folder(folder);
         }
-        let packed = zstd::bulk::compress(bytes, ZSTD_LEVEL)?;
         let mut temp = tempfile::NamedTempFile::new_in(folder)?;
-        temp.write_all(&packed)?;
+        temp.write_all(packed)?;
         temp.as_file().sync_all()?;
         temp.persist(&path).map_err(|e| e.error)?;
         sync_folder(&path);
@@ -147,7 +151,12 @@ impl FileBlobs {
 
 /// Unpacks a blob's file, at most [`BLOB_BYTES_MAX`] bytes of it.
 pub(crate) fn unpack(path: &Path) -> std::io::Result<Vec<u8>> {
-    let packed = zstd::stream::read::Decoder::new(File::open(path)?)?;
+    unpack_from(File::open(path)?)
+}
+
+/// The same of packed bytes.
+pub(crate) fn unpack_from(packed: impl Read) -> std::io::Result<Vec<u8>> {
+    let packed = zstd::stream::read::Decoder::new(packed)?;
     let mut bytes = Vec::new();
     packed.take(BLOB_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)

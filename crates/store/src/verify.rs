@@ -191,13 +191,10 @@ fn check_frame(
     if matches!(frame.body, Body::Gone(_)) {
         report.expunged += 1;
     }
-    let mut name = |digest: &Digest| {
+    named(&event.fact, &mut |digest| {
         seen.named.entry(*digest).or_insert_with(|| (stream.clone(), seq));
-    };
+    });
     match &event.fact {
-        Fact::AttemptFinished { blobs, .. } => blobs.iter().for_each(|b| name(&b.digest)),
-        Fact::CheckObserved { findings: Some(digest), .. } => name(digest),
-        Fact::RunStarted { policy, .. } | Fact::RunResumed { policy, .. } => name(policy),
         Fact::BodyExpunged { blobs, .. } => seen.removed.extend(blobs),
         Fact::AnchorWritten { seq, hash } => {
             seen.anchors.push((stream.clone(), Head { seq: *seq, hash: *hash }));
@@ -206,6 +203,16 @@ fn check_frame(
         _ => {}
     }
     Ok(())
+}
+
+/// Visits the digests of all evidence that an event names.
+pub(crate) fn named(fact: &Fact, name: &mut dyn FnMut(&Digest)) {
+    match fact {
+        Fact::AttemptFinished { blobs, .. } => blobs.iter().for_each(|b| name(&b.digest)),
+        Fact::CheckObserved { findings: Some(digest), .. } => name(digest),
+        Fact::RunStarted { policy, .. } | Fact::RunResumed { policy, .. } => name(policy),
+        _ => {}
+    }
 }
 
 /// Hash of the event at a place, `None` when there is none.

@@ -102,3 +102,33 @@ fn a_reader_that_goes_away_does_not_stop_a_run() {
     assert_eq!(status.code(), Some(0), "{}", test.story("b"));
     assert!(test.board("b").join("out/1.txt").is_file());
 }
+
+/// The record of a real run goes to another workspace, and is whole there.
+#[test]
+fn a_record_that_moved_verifies_on_the_other_side() {
+    let test = TestEnvironment::new();
+    test.boards(&[&board()]);
+    test.pcbflow(&["run", "b"]).exits(0);
+    let (whole, bare) = (test.path("whole.export"), test.path("bare.export"));
+    let (whole, bare) = (whole.display().to_string(), bare.display().to_string());
+    test.pcbflow(&["ledger", "export", &whole, "--board", "b"]).exits(0);
+    test.pcbflow(&["ledger", "export", &bare, "--board", "b", "--without-evidence"]).exits(0);
+
+    let other = TestEnvironment::new();
+    other.pcbflow(&["init", "somebody-else"]).exits(0);
+    let moved = other.json(0, &["ledger", "import", &whole])["data"]["moved"].clone();
+    assert!(moved["evidence_fresh"].as_u64().is_some_and(|n| n > 0), "{moved}");
+    other.pcbflow(&["ledger", "verify"]).exits(0);
+    let back = other.path("back.export").display().to_string();
+    other.pcbflow(&["ledger", "export", &back, "--board", "b"]).exits(0);
+    let bytes = |path: &str| std::fs::read(path).expect("an export");
+    assert!(bytes(&whole) == bytes(&back), "byte for byte");
+
+    // Without evidence the chain is whole, and what it names is not there: that is not clean.
+    let third = TestEnvironment::new();
+    third.pcbflow(&["init", "somebody-else"]).exits(0);
+    third.pcbflow(&["ledger", "import", &bare]).exits(0);
+    third.pcbflow(&["ledger", "verify"]).exits(12);
+    third.pcbflow(&["ledger", "import", &whole]).exits(0);
+    third.pcbflow(&["ledger", "verify"]).exits(0);
+}

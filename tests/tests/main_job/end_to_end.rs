@@ -144,9 +144,6 @@ fn the_record_moves_whole(test: &TestEnvironment) {
     other.pcbflow(&["init", "somebody-else"]).exits(0);
     other.pcbflow(&["ledger", "import", &file(&export)]).exits(0);
     other.pcbflow(&["ledger", "import", &file(&export)]).exits(0);
-    // Stored evidence is no part of a chain; it goes along as files.
-    let blobs = |test: &TestEnvironment| test.ws().join(".pcbflow/blobs");
-    files::copy_tree(&blobs(test), &blobs(&other));
     other.pcbflow(&["verify-trace", "stickhub"]).exits(0);
     other.pcbflow(&["ledger", "verify"]).exits(0);
     let back = other.path("back.export");

@@ -27,7 +27,9 @@ use crate::reading;
 /// No workspace, board, file or event; a record that can't be read or written.
 pub fn ledger(app: &App, args: &LedgerArgs) -> Result<Answer, CommandError> {
     match &args.command {
-        LedgerCommand::Export { file, board } => export_to(app, file, board.as_deref()),
+        LedgerCommand::Export { file, board, without_evidence } => {
+            export_to(app, file, board.as_deref(), !without_evidence)
+        }
         LedgerCommand::Import { file } => import_from(app, file),
         LedgerCommand::Verify => {
             let workspace = reading::workspace(&app.global)?;
@@ -53,7 +55,12 @@ fn refused(e: LedgerError, kind: Kind) -> CommandError {
     }
 }
 
-fn export_to(app: &App, file: &Path, board: Option<&str>) -> Result<Answer, CommandError> {
+fn export_to(
+    app: &App,
+    file: &Path,
+    board: Option<&str>,
+    evidence: bool,
+) -> Result<Answer, CommandError> {
     let workspace = reading::workspace(&app.global)?;
     let opened = reading::open_telling(app, &workspace)?;
     let only = match board {
@@ -70,11 +77,15 @@ fn export_to(app: &App, file: &Path, board: Option<&str>) -> Result<Answer, Comm
             CommandError::new(Kind::Usage, format!("{} can't be made: {e}", file.display()));
         error.hint("name a file that does not exist yet")
     })?;
+    let blobs = stored(&workspace);
     let written =
-        export(opened.ledger.as_ref(), &only, &out).and_then(|moved| match out.sync_all() {
-            Ok(()) => Ok(moved),
-            Err(e) => {
-                Err(LedgerError::Storage { doing: "writing the export", message: e.to_string() })
+        export(opened.ledger.as_ref(), &only, evidence.then_some(&blobs), &out).and_then(|moved| {
+            match out.sync_all() {
+                Ok(()) => Ok(moved),
+                Err(e) => Err(LedgerError::Storage {
+                    doing: "writing the export",
+                    message: e.to_string(),
+                }),
             }
         });
     let moved = match written {
@@ -92,8 +103,23 @@ fn export_to(app: &App, file: &Path, board: Option<&str>) -> Result<Answer, Comm
         }
     };
     let mut lines = moved_lines(&moved);
+    if moved.evidence_left_out > 0 {
+        app.ui.warn(&format!(
+            "{} pieces of evidence are gone or damaged here and are not in the file; \
+             'pcbflow ledger verify' names them",
+            moved.evidence_left_out
+        ));
+    }
+    if evidence {
+        lines.push(format!("stored evidence: {} pieces", moved.evidence));
+    }
     lines.push(format!("written to {}", file.display()));
     Ok(Answer::done("ledger", lines).with("moved", moved).with("file", file.display().to_string()))
+}
+
+/// The stored evidence of a workspace.
+fn stored(workspace: &Workspace) -> FileBlobs {
+    FileBlobs::new(workspace.state_dir().join("blobs"))
 }
 
 fn moved_lines(moved: &Moved) -> Vec<String> {
@@ -105,17 +131,18 @@ fn import_from(app: &App, file: &Path) -> Result<Answer, CommandError> {
     if !file.is_file() {
         return Err(CommandError::new(Kind::Usage, format!("there is no file {}", file.display())));
     }
-    let moved =
-        import(&options(&workspace, Mode::Write), file).map_err(|e| refused(e, Kind::Usage))?;
+    let moved = import(&options(&workspace, Mode::Write), Some(&stored(&workspace)), file)
+        .map_err(|e| refused(e, Kind::Usage))?;
     let mut lines = moved_lines(&moved);
     lines.push(format!("{} events are new here", moved.fresh));
+    lines.push(format!("{} pieces of evidence are new here", moved.evidence_fresh));
     Ok(Answer::done("ledger", lines).with("moved", moved))
 }
 
 fn numbers(app: &App) -> Result<Answer, CommandError> {
     let workspace = reading::workspace(&app.global)?;
     let opened = reading::open_telling(app, &workspace)?;
-    let blobs = FileBlobs::new(workspace.state_dir().join("blobs"));
+    let blobs = stored(&workspace);
     let file = options(&workspace, Mode::Read).path;
     let stats = stats(opened.ledger.as_ref(), Some(&file), Some(&blobs))?;
     let mut lines = vec![

@@ -25,7 +25,7 @@ fn fill(ledger: &dyn Ledger, stream: &StreamId, n: u64) {
 
 fn exported(ledger: &dyn crate::verify::Store, only: &[StreamId]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    export(ledger, only, &mut bytes).unwrap();
+    export(ledger, only, None, &mut bytes).unwrap();
     bytes
 }
 
@@ -44,7 +44,7 @@ fn a_ledger_moves_byte_for_byte() {
     }
     let bytes = exported(ledger.as_ref(), &[]);
     let to = Place::new();
-    let moved = import(&to.options(), &written(&to, &bytes)).unwrap();
+    let moved = import(&to.options(), None, &written(&to, &bytes)).unwrap();
     assert_eq!((moved.streams[&board("a")], moved.fresh), (61, 4 + 61 + 21));
     let there = to.open();
     assert_eq!(there.id(), ledger.id(), "a ledger made for the import takes the id");
@@ -53,7 +53,7 @@ fn a_ledger_moves_byte_for_byte() {
     assert!(report.streams.iter().all(|s| s.broken.is_none()));
     fill(there.as_ref(), &board("a"), 1);
     drop(there);
-    let again = import(&to.options(), &written(&to, &bytes)).unwrap();
+    let again = import(&to.options(), None, &written(&to, &bytes)).unwrap();
     assert_eq!(again.fresh, 0, "what is here already is left alone");
 }
 
@@ -65,10 +65,10 @@ fn one_board_moves_to_another_ledger_and_grows_there() {
     let id = to.open().id();
     let ledger = from.open();
     let bytes = exported(ledger.as_ref(), &[board("a")]);
-    assert_eq!(import(&to.options(), &written(&to, &bytes)).unwrap().fresh, 11);
+    assert_eq!(import(&to.options(), None, &written(&to, &bytes)).unwrap().fresh, 11);
     fill(ledger.as_ref(), &board("a"), 4);
     let longer = exported(ledger.as_ref(), &[board("a")]);
-    assert_eq!(import(&to.options(), &written(&to, &longer)).unwrap().fresh, 4);
+    assert_eq!(import(&to.options(), None, &written(&to, &longer)).unwrap().fresh, 4);
     let there = to.open();
     assert_eq!(there.id(), id);
     assert_eq!(exported(there.as_ref(), &[board("a")]), longer);
@@ -81,20 +81,20 @@ fn a_forked_partial_or_changed_export_is_refused_whole() {
     fill(from.open().as_ref(), &board("c"), 10);
     let ledger = from.open();
     let bytes = exported(ledger.as_ref(), &[]);
-    import(&to.options(), &written(&to, &bytes)).unwrap();
+    import(&to.options(), None, &written(&to, &bytes)).unwrap();
     // Both go on by themselves.
     fill(ledger.as_ref(), &board("a"), 1);
     fill(ledger.as_ref(), &board("c"), 1);
     fill(to.open().as_ref(), &board("a"), 2);
     let forked = exported(ledger.as_ref(), &[]);
     let before = exported(to.open().as_ref(), &[]);
-    let refused = import(&to.options(), &written(&to, &forked));
+    let refused = import(&to.options(), None, &written(&to, &forked));
     assert!(matches!(refused, Err(LedgerError::Refused { .. })), "{refused:?}");
     assert_eq!(exported(to.open().as_ref(), &[]), before, "all or nothing");
 
     let fresh = Place::new();
     for keep in [0, 10, 17, 100, bytes.len() / 2, bytes.len() - 1] {
-        let refused = import(&fresh.options(), &written(&fresh, &bytes[..keep]));
+        let refused = import(&fresh.options(), None, &written(&fresh, &bytes[..keep]));
         assert!(matches!(refused, Err(LedgerError::Refused { .. })), "{keep}: {refused:?}");
     }
     let mut arb = Arb(5);
@@ -102,7 +102,7 @@ fn a_forked_partial_or_changed_export_is_refused_whole() {
         let mut bad = bytes.clone();
         let at = arb.below(bad.len() as u64) as usize;
         bad[at] ^= 1 << arb.below(8);
-        assert!(import(&fresh.options(), &written(&fresh, &bad)).is_err(), "bit at {at}");
+        assert!(import(&fresh.options(), None, &written(&fresh, &bad)).is_err(), "bit at {at}");
     }
     assert!(!fresh.file().exists(), "a bad file makes no ledger");
 }
@@ -113,9 +113,9 @@ fn memory_and_file_export_alike() {
     fill(&memory, &board("a"), 20);
     let bytes = exported(&memory, &[]);
     let to = Place::new();
-    import(&to.options(), &written(&to, &bytes)).unwrap();
+    import(&to.options(), None, &written(&to, &bytes)).unwrap();
     assert_eq!(exported(to.open().as_ref(), &[]), bytes);
-    assert!(export(&memory, &[board("none")], std::io::sink()).is_err());
+    assert!(export(&memory, &[board("none")], None, std::io::sink()).is_err());
 }
 
 const SECRET: &str = "hunter2-not-redacted-in-time";
@@ -136,6 +136,109 @@ fn attempt(blobs: &FileBlobs, secret: &str) -> NewEvent {
     let mut event = NewEvent { fact, ..note(1) };
     event.words.stdout_tail = format!("token={secret}");
     event
+}
+
+/// A place with evidence of `n` attempts.
+fn with_evidence(n: u64) -> (Place, FileBlobs) {
+    let place = Place::new();
+    let blobs = FileBlobs::new(place.workspace().join(".pcbflow/blobs"));
+    let ledger = place.open();
+    for i in 0..n {
+        let event = attempt(&blobs, &format!("evidence {i} {}", "x".repeat(i as usize * 100)));
+        ledger.append(&board("a"), Expect::Any, &[event]).unwrap();
+    }
+    (place, blobs)
+}
+
+fn whole(place: &Place, blobs: &FileBlobs) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    export(place.open().as_ref(), &[], Some(blobs), &mut bytes).unwrap();
+    bytes
+}
+
+fn verified(place: &Place, blobs: &FileBlobs) -> bool {
+    let options =
+        VerifyOptions { blobs: Some(blobs), unpack_blobs: true, ..VerifyOptions::default() };
+    verify(place.open().as_ref(), &options).unwrap().is_good()
+}
+
+#[test]
+fn evidence_travels_and_is_whole_on_the_other_side() {
+    let (from, blobs) = with_evidence(5);
+    let bytes = whole(&from, &blobs);
+    let to = Place::new();
+    let there = FileBlobs::new(to.workspace().join(".pcbflow/blobs"));
+    let moved = import(&to.options(), Some(&there), &written(&to, &bytes)).unwrap();
+    assert_eq!((moved.evidence, moved.evidence_fresh), (5, 5));
+    assert!(verified(&to, &there));
+    assert_eq!(there.list().unwrap(), blobs.list().unwrap());
+    assert_eq!(whole(&to, &there), bytes, "byte for byte");
+    let again = import(&to.options(), Some(&there), &written(&to, &bytes)).unwrap();
+    assert_eq!((again.fresh, again.evidence_fresh), (0, 0));
+    // A file without evidence is taken as before; what it names is then not there.
+    let bare = Place::new();
+    let none = FileBlobs::new(bare.workspace().join(".pcbflow/blobs"));
+    let without = exported(from.open().as_ref(), &[]);
+    import(&bare.options(), Some(&none), &written(&bare, &without)).unwrap();
+    assert!(!verified(&bare, &none));
+    import(&bare.options(), Some(&none), &written(&bare, &bytes)).unwrap();
+    assert!(verified(&bare, &none), "mended by the file that has it");
+}
+
+#[test]
+fn evidence_that_is_damaged_does_not_travel() {
+    let (from, blobs) = with_evidence(3);
+    let mut all = blobs.list().unwrap().into_iter();
+    let (bad, gone) = (all.next().unwrap(), all.next().unwrap());
+    fs::write(blobs.path_of(&bad), zstd::bulk::compress(b"other", 3).unwrap()).unwrap();
+    blobs.remove(&gone).unwrap();
+    let mut bytes = Vec::new();
+    let moved = export(from.open().as_ref(), &[], Some(&blobs), &mut bytes).unwrap();
+    assert_eq!((moved.evidence, moved.evidence_left_out), (1, 2));
+    // A changed byte anywhere is refused before anything is made.
+    let to = Place::new();
+    let there = FileBlobs::new(to.workspace().join(".pcbflow/blobs"));
+    let mut arb = Arb(11);
+    for _ in 0..40 {
+        let mut changed = bytes.clone();
+        let at = arb.below(changed.len() as u64) as usize;
+        changed[at] ^= 1 << arb.below(8);
+        let refused = import(&to.options(), Some(&there), &written(&to, &changed));
+        assert!(refused.is_err(), "bit at {at}");
+    }
+    for keep in [bytes.len() - 1, bytes.len() - 33, bytes.len() - 60] {
+        assert!(import(&to.options(), Some(&there), &written(&to, &bytes[..keep])).is_err());
+    }
+    assert!(!to.file().exists() && there.list().unwrap().is_empty());
+}
+
+#[test]
+fn evidence_that_was_removed_for_good_stays_removed() {
+    let (place, blobs) = with_evidence(2);
+    let old = whole(&place, &blobs);
+    let before = blobs.list().unwrap().len();
+    expunged(&place);
+    let left = blobs.list().unwrap().len();
+    assert!(left < before);
+    let moved = import(&place.options(), Some(&blobs), &written(&place, &old)).unwrap();
+    assert_eq!((moved.evidence, moved.evidence_fresh), (2, 0));
+    assert_eq!(blobs.list().unwrap().len(), left);
+}
+
+/// Removes the words and the evidence of the first attempt for good.
+fn expunged(place: &Place) {
+    let board = board("a");
+    let wanted = Expunge {
+        stream: &board,
+        seq: Seq(1),
+        at: Timestamp(1_700_000_000_000_009),
+        actor: Actor::Engine,
+        reason: "r",
+        search: &[],
+        needles: &[],
+        blobs: true,
+    };
+    expunge(&place.options(), &wanted, &mut |_| Ok(())).unwrap();
 }
 
 /// Every file below a folder that holds the bytes, blobs unpacked.
@@ -223,7 +326,7 @@ fn expunged_words_are_gone_from_every_file() {
     ledger.append(&board("a"), Expect::Any, &[note(5)]).unwrap();
     let bytes = exported(ledger.as_ref(), &[]);
     let to = Place::new();
-    import(&to.options(), &written(&to, &bytes)).unwrap();
+    import(&to.options(), None, &written(&to, &bytes)).unwrap();
     assert_eq!(exported(to.open().as_ref(), &[]), bytes, "an expunged ledger moves too");
 }
 
