@@ -52,6 +52,14 @@ pub enum StatusError {
         /// How often.
         tries: u32,
     },
+    /// A link leads out of the workspace.
+    #[error("{} lies outside the workspace, at {}", path.display(), real.display())]
+    Outside {
+        /// The manifest.
+        path: PathBuf,
+        /// Where it really lies.
+        real: PathBuf,
+    },
     /// The value is not of a form that is written.
     #[error("the status can't be written: {0}")]
     Value(&'static str),
@@ -74,6 +82,20 @@ pub enum Written {
     Changed,
     /// The file held that status already; it was not touched.
     Same,
+}
+
+/// As [`write`], for a manifest of this workspace: as for outputs, nothing is written through a
+/// link that leads out of it, be it the file or a folder above it.
+///
+/// # Errors
+/// [`StatusError::Outside`], and all of [`write`].
+pub fn write_inside(workspace: &Path, path: &Path, status: &Value) -> Result<Written, StatusError> {
+    let folder = std::fs::canonicalize(workspace).map_err(|e| io(workspace, "found", e))?;
+    let real = std::fs::canonicalize(path).map_err(|e| io(path, "found", e))?;
+    if !real.starts_with(&folder) {
+        return Err(StatusError::Outside { path: path.to_owned(), real });
+    }
+    write(&real, status)
 }
 
 /// Puts `status` under `status:` of the manifest at `path`.

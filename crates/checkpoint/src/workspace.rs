@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use pcbflow_core::ids::BoardName;
-use pcbflow_core::manifest::nearest;
+use pcbflow_core::manifest::{KindInfo, nearest};
 
 use crate::manifest::{self, Document, MANIFEST_NAME, ManifestError, PlacedFault};
-use crate::paths::{self, PathError};
+use crate::paths;
 
 /// Folder of pcbflow's own files.
 pub const STATE_DIR: &str = ".pcbflow";
@@ -42,6 +42,14 @@ pub enum WorkspaceError {
     /// The manifest can't be used.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    /// A link leads out of the workspace.
+    #[error("the board '{board}' is a link to {real}, outside the workspace")]
+    Outside {
+        /// The board.
+        board: String,
+        /// Where it really lies.
+        real: PathBuf,
+    },
     /// The folder can't be read.
     #[error("the folder {path} can't be read")]
     Unreadable {
@@ -179,20 +187,44 @@ impl Workspace {
         };
         let dir = std::fs::canonicalize(&dir).map_err(|e| unreadable(&dir, e))?;
         if document.manifest.board != *name {
-            let fault = PlacedFault {
-                at: document.place_of("board"),
-                path: "board".to_owned(),
-                fault: format!(
-                    "the board is called '{}' here and '{name}' by its folder",
-                    document.manifest.board
-                ),
-                remedy: format!("write 'board: {name}', or rename the folder"),
-            };
-            return Err(faulty(&document, fault));
+            let fault = manifest::other_name(&document.manifest.board, name);
+            return Err(faulty(&document, document.placed(fault)));
         }
         let root = paths::resolve_root(&dir, document.manifest.root.as_deref())
-            .map_err(|e| faulty(&document, root_fault(&document, &e)))?;
+            .map_err(|e| faulty(&document, document.placed(manifest::root_fault(&e))))?;
         Ok(Board { name: name.clone(), dir, root, document })
+    }
+
+    /// That a board's folder and manifest really lie in the workspace. A board is worked on only
+    /// there: its outputs and `status:` go beside its manifest.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Outside`] when a link leads out of it.
+    pub fn holds(&self, board: &Board) -> Result<(), WorkspaceError> {
+        let root = std::fs::canonicalize(&self.root).map_err(|e| unreadable(&self.root, e))?;
+        let manifest = board.dir.join(MANIFEST_NAME);
+        let file = std::fs::canonicalize(&manifest).map_err(|e| unreadable(&manifest, e))?;
+        match [&board.dir, &file].into_iter().find(|place| !place.starts_with(&root)) {
+            Some(real) => {
+                Err(WorkspaceError::Outside { board: board.name.to_string(), real: real.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// All faults of a board's manifest, those of its form and of its content together, in the
+    /// order of the file. `more` sees what the subsystems know of the steps.
+    ///
+    /// # Errors
+    /// It can't be read, or its text is no YAML.
+    pub fn faults(
+        &self,
+        name: &BoardName,
+        kinds: &[KindInfo],
+        more: &manifest::More<'_>,
+    ) -> Result<Vec<PlacedFault>, WorkspaceError> {
+        let path = self.board_dir(name).join(MANIFEST_NAME);
+        Ok(manifest::all_faults(&path, name, kinds, more)?)
     }
 
     fn no_board(&self, name: &BoardName) -> WorkspaceError {
@@ -210,15 +242,6 @@ impl Workspace {
 
 fn faulty(document: &Document, fault: PlacedFault) -> WorkspaceError {
     ManifestError::Faults { path: document.path.clone(), list: vec![fault] }.into()
-}
-
-fn root_fault(document: &Document, error: &PathError) -> PlacedFault {
-    PlacedFault {
-        at: document.place_of("root"),
-        path: "root".to_owned(),
-        fault: error.to_string(),
-        remedy: "write where the design files lie, relative to this manifest".to_owned(),
-    }
 }
 
 fn is_workspace(dir: &Path) -> bool {

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pcbflow_checkpoint::workspace::{Board, Workspace};
+use pcbflow_checkpoint::manifest::ManifestError;
+use pcbflow_checkpoint::workspace::{Board, Workspace, WorkspaceError};
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::event::{Actor, Fact, NewEvent, Owner, StopCause, Words};
 use pcbflow_core::ids::{BoardName, RunId, Scope, StreamId};
-use pcbflow_core::manifest::{KindInfo, ManifestFault};
+use pcbflow_core::manifest::{KindInfo, Manifest, ManifestFault};
 use pcbflow_core::policy::Policy;
 use pcbflow_core::ports::{
     Clock, Expect, FileDigests, Ledger, LedgerError, Progress, Services, Subsystem,
@@ -133,25 +134,45 @@ impl Site {
     /// # Errors
     /// Faults of the manifest, each with its line and remedy.
     pub fn board(&self, name: &BoardName) -> Result<Board, CommandError> {
-        let board = self.workspace.board(name)?;
         let kinds: Vec<KindInfo> = self.subsystems.iter().flat_map(|s| s.kinds()).collect();
+        let board = match self.workspace.board(name) {
+            // What keeps it from being read may not be all that is wrong with it.
+            Err(WorkspaceError::Manifest(ManifestError::Faults { path, list })) => {
+                let mut all = self.workspace.faults(name, &kinds, &|m| self.step_faults(m))?;
+                // Whatever was seen first stays told.
+                all.extend(list.into_iter().filter(|f| !all.contains(f)).collect::<Vec<_>>());
+                all.sort_by_key(|f| f.at);
+                let faults = ManifestError::Faults { path, list: all };
+                return Err(CommandError::from(WorkspaceError::Manifest(faults)));
+            }
+            other => other?,
+        };
+        self.workspace.holds(&board)?;
+        let more = self.step_faults(&board.document.manifest);
+        board
+            .document
+            .valid(&kinds, more)
+            .map_err(|e| CommandError::from(WorkspaceError::Manifest(e)))?;
+        Ok(board)
+    }
+
+    /// What the subsystems see in the arguments of the steps.
+    fn step_faults(&self, manifest: &Manifest) -> Vec<ManifestFault> {
         let mut more: Vec<ManifestFault> = Vec::new();
-        for (p, phase) in board.document.manifest.phases.iter().enumerate() {
+        for (p, phase) in manifest.phases.iter().enumerate() {
             for (s, step) in phase.steps.iter().enumerate() {
-                for sub in &self.subsystems {
-                    if sub.kinds().iter().any(|k| k.name == step.uses.as_str()) {
-                        more.extend(sub.step_faults(step).into_iter().map(|mut f| {
-                            f.path = format!("phases[{p}].steps[{s}].{}", f.path);
-                            f
-                        }));
-                    }
+                let own = |sub: &&Arc<dyn Subsystem>| {
+                    sub.kinds().iter().any(|k| k.name == step.uses.as_str())
+                };
+                for sub in self.subsystems.iter().filter(own) {
+                    more.extend(sub.step_faults(step).into_iter().map(|mut f| {
+                        f.path = format!("phases[{p}].steps[{s}].{}", f.path);
+                        f
+                    }));
                 }
             }
         }
-        board.document.valid(&kinds, more).map_err(|e| {
-            CommandError::from(pcbflow_checkpoint::workspace::WorkspaceError::Manifest(e))
-        })?;
-        Ok(board)
+        more
     }
 
     /// Opens the ledger.
@@ -419,7 +440,7 @@ impl Host for WorkspaceHost {
         status: &serde_json::Value,
     ) -> Result<(), String> {
         let path: &Path = &setup.board_dir.join("project.yaml");
-        pcbflow_checkpoint::status::write(path, status)
+        pcbflow_checkpoint::status::write_inside(&setup.workspace, path, status)
             .map(|_| ())
             .map_err(|e| crate::error::chain(&e))
     }

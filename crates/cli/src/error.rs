@@ -156,6 +156,10 @@ impl From<WorkspaceError> for CommandError {
                     None => error.hint("'pcbflow status' lists the boards"),
                 }
             }
+            WorkspaceError::Outside { .. } => CommandError::new(Kind::Config, text).hint(
+                "keep the board's folder in the workspace, and name the folder of its design \
+                 files with 'root:'",
+            ),
             WorkspaceError::Manifest(inner) => {
                 // Each fault's line says what to write instead already.
                 let remedy = if inner.faults().is_empty() {

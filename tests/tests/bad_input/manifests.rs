@@ -219,3 +219,31 @@ fn settings_and_rules_that_are_broken_are_told_with_their_file() {
     let warned = test.pcbflow(&["run", "b"]);
     assert!(warned.exits(0).stderr.contains("retry"), "did you mean\n{warned}");
 }
+
+/// An unknown key hides nothing of what is wrong elsewhere, a root that is not there included.
+#[test]
+fn every_fault_is_told_in_one_go() {
+    let test = TestEnvironment::new();
+    test.boards(&[&Manifest::new("b")]);
+    let text = "board: b\nrut: x\nroot: ../gone\nphases:\n  - id: 05-schematic-audit\n    steps:\n\
+                \x20     - id: one\n        uses: process/chek\n\
+                \x20     - id: two\n        uses: process/check\n        with: { argv: \"a b\" }\n\
+                \x20     - id: three\n        uses: process/check\n        timeout: 5\n        with: { run: \"a | b\" }\n";
+    fs::write(test.board("b").join("project.yaml"), text).expect("a manifest");
+    let ran = test.pcbflow(&["run", "b"]);
+    ran.exits(78);
+    let at = |line: u32, word: &str| {
+        let start = format!("project.yaml:{line}:");
+        let found = ran.stderr.lines().position(|l| l.contains(&start) && l.contains(word));
+        found.unwrap_or_else(|| panic!("no fault of line {line} with {word}: {ran}"))
+    };
+    let places = [
+        at(2, "rut"),
+        at(3, "gone"),
+        at(8, "process/chek"),
+        at(11, "list"),
+        at(14, "5s"),
+        at(15, "'|'"),
+    ];
+    assert!(places.is_sorted(), "{ran}");
+}

@@ -90,17 +90,19 @@ fn a_board_folder_or_manifest_that_is_a_link_out_of_the_workspace_is_no_way_out(
     Manifest::new("b").phase("05-schematic-audit").make("x", "out/x.txt", &[]).write(&outside);
     symlink(&outside, test.board("b")).expect("a link");
     let before = pcbflow_tests::files::contents(&outside);
-    let ran = test.pcbflow(&["run", "b", "--json"]);
-    ran.sane();
-    if ran.exit == Some(0) {
-        // A person's link into another folder of theirs may be followed, but nothing outside the
-        // repository can be committed, so it can't be a pass with a commit.
-        panic!("a board outside the workspace passed\n{ran}");
+    for words in [&["run", "b", "--json"][..], &["resume", "b", "--json"]] {
+        let ran = test.pcbflow(words);
+        ran.exits(78);
+        assert!(ran.stdout.contains("outside the workspace"), "{ran}");
     }
-    // Nothing of the person's is changed there; the one key that is pcbflow's own may be added.
-    let name = std::path::Path::new("project.yaml");
-    let after = pcbflow_tests::files::contents(&outside);
-    assert!(after[name].starts_with(&before[name]));
+    assert_eq!(pcbflow_tests::files::contents(&outside), before, "nothing is written there");
+    // The manifest alone as a link.
+    fs::remove_file(test.board("b")).expect("no link");
+    fs::create_dir(test.board("b")).expect("a folder");
+    symlink(outside.join("project.yaml"), test.board("b").join("project.yaml")).expect("a link");
+    test.pcbflow(&["run", "b"]).exits(78);
+    assert_eq!(pcbflow_tests::files::contents(&outside), before, "nothing is written there");
+    test.pcbflow(&["run", "a"]).exits(0);
 }
 
 #[test]

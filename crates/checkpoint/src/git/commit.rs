@@ -40,6 +40,8 @@ pub struct Wanted {
     pub run: String,
     /// Head of the record.
     pub anchor: Option<Anchor>,
+    /// Folder of the workspace.
+    pub workspace: PathBuf,
     /// Folder of the board, canonical.
     pub board_dir: PathBuf,
     /// Private folder for the index.
@@ -105,6 +107,7 @@ pub fn wanted(context: &StepContext) -> Wanted {
         phase: context.key.phase.clone(),
         run: context.run.clone(),
         anchor,
+        workspace: context.workspace.clone(),
         board_dir: context.board_dir.clone(),
         scratch: context.scratch.clone(),
         outputs: context.phase_outputs.clone(),
@@ -183,7 +186,7 @@ pub async fn already_landed(
 /// [`Stop`] says why not.
 pub fn write_status(wanted: &Wanted) -> Result<(), Stop> {
     let path = wanted.board_dir.join(MANIFEST_NAME);
-    match status::write(&path, &wanted.status) {
+    match status::write_inside(&wanted.workspace, &path, &wanted.status) {
         Ok(_) => Ok(()),
         Err(StatusError::Io { source, path, .. }) => match facts::storage_signal(&path, &source) {
             Some(signal) => Err(of_signal(signal)),

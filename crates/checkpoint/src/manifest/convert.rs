@@ -12,7 +12,8 @@ use crate::yaml::{Data, Entry, Node, Place};
 
 const TOP_KEYS: &[&str] = &["board", "root", "facts", "phases", "status"];
 const PHASE_KEYS: &[&str] = &["id", "steps"];
-const STEP_KEYS: &[&str] = &[
+/// Keys of a step.
+pub(super) const STEP_KEYS: &[&str] = &[
     "id", "uses", "with", "check", "safety", "timeout", "needs", "inputs", "outputs", "install",
     "systems",
 ];
@@ -104,19 +105,32 @@ fn path_end(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
+/// What was understood of a manifest.
+pub(super) struct Partial {
+    /// Without what has a fault of its form. Never to be run.
+    pub manifest: Manifest,
+    /// For each of its phases: which one of the file it is, and which steps its steps are.
+    pub origin: Vec<(usize, Vec<usize>)>,
+}
+
 /// The manifest, or all faults of its form.
 pub(super) fn manifest(tree: &Node) -> Result<Manifest, Vec<PlacedFault>> {
+    match partial(tree) {
+        (Some(found), list) if list.is_empty() => Ok(found.manifest),
+        (_, list) => Err(list),
+    }
+}
+
+/// What can be understood of a manifest, and all faults of its form, in the order of the file.
+pub(super) fn partial(tree: &Node) -> (Option<Partial>, Vec<PlacedFault>) {
     let mut faults = Faults::default();
     let found = whole(tree, &mut faults);
     let mut list = faults.0;
     list.sort_by_key(|f| f.at);
-    match found {
-        Some(manifest) if list.is_empty() => Ok(manifest),
-        _ => Err(list),
-    }
+    (found, list)
 }
 
-fn whole(tree: &Node, faults: &mut Faults) -> Option<Manifest> {
+fn whole(tree: &Node, faults: &mut Faults) -> Option<Partial> {
     let Data::Map(entries) = &tree.data else {
         let fault = format!("the file is {}, keys are needed", tree.kind());
         faults.add(tree.at, "", fault, "start with 'board: NAME' and 'phases:'");
@@ -143,12 +157,12 @@ fn whole(tree: &Node, faults: &mut Faults) -> Option<Manifest> {
         Some(node) => values(faults.map(node, "facts")),
         None => BTreeMap::new(),
     };
-    let phases = match tree.get("phases") {
+    let phases: Vec<(usize, (PhaseDef, Vec<usize>))> = match tree.get("phases") {
         Some(node) => faults
             .list(node, "phases")
             .iter()
             .enumerate()
-            .filter_map(|(p, n)| phase(n, &format!("phases[{p}]"), faults))
+            .filter_map(|(p, n)| Some((p, phase(n, &format!("phases[{p}]"), faults)?)))
             .collect(),
         None => {
             let fault = "the key 'phases' is missing".to_owned();
@@ -156,7 +170,11 @@ fn whole(tree: &Node, faults: &mut Faults) -> Option<Manifest> {
             Vec::new()
         }
     };
-    Some(Manifest { board: board?, root, facts, phases })
+    // A board without a name has a fault, so nothing is ever done under this one.
+    let board = board.or_else(|| BoardName::new("unnamed").ok())?;
+    let (origin, phases) =
+        phases.into_iter().map(|(at, (phase, steps))| ((at, steps), phase)).unzip();
+    Some(Partial { manifest: Manifest { board, root, facts, phases }, origin })
 }
 
 fn root_text(node: &Node, faults: &mut Faults) -> Option<String> {
@@ -173,7 +191,7 @@ fn values(entries: Option<&[Entry]>) -> BTreeMap<String, Value> {
     entries.unwrap_or_default().iter().map(|e| (e.key.clone(), e.node.to_json())).collect()
 }
 
-fn phase(node: &Node, path: &str, faults: &mut Faults) -> Option<PhaseDef> {
+fn phase(node: &Node, path: &str, faults: &mut Faults) -> Option<(PhaseDef, Vec<usize>)> {
     if foreign::bare_phase(node, path, faults) {
         return None;
     }
@@ -190,12 +208,14 @@ fn phase(node: &Node, path: &str, faults: &mut Faults) -> Option<PhaseDef> {
     };
     let steps =
         node.get("steps").map_or(&[] as &[Node], |n| faults.list(n, &format!("{path}.steps")));
-    let steps = steps
+    let (origin, steps) = steps
         .iter()
         .enumerate()
-        .filter_map(|(s, n)| step(n, &format!("{path}.steps[{s}]"), faults))
-        .collect();
-    Some(PhaseDef { id: id?, steps })
+        .filter_map(|(s, n)| Some((s, step(n, &format!("{path}.steps[{s}]"), faults)?)))
+        .unzip();
+    // The same for a phase without an id: its steps are still looked at.
+    let id = id.or_else(|| PhaseId::new(format!("99-line-{}", node.at.line)).ok())?;
+    Some((PhaseDef { id, steps }, origin))
 }
 
 fn step(node: &Node, path: &str, faults: &mut Faults) -> Option<StepDef> {

@@ -1,8 +1,9 @@
 //! The engineer's file `project.yaml`, read into [`pcbflow_core::manifest::Manifest`].
 //!
 //! Every fault has line, column and remedy, and all faults are reported at once. Entry points:
-//! [`read`] and [`Document::faults`].
+//! [`read`], [`Document::faults`], and [`all_faults`] for a file that has some of its form.
 
+mod all;
 mod check;
 mod convert;
 mod foreign;
@@ -14,6 +15,8 @@ use serde_json::Value;
 
 use crate::yaml::{self, MANIFEST_BYTES_MAX, Node, Place, YamlFault};
 
+pub use all::{More, all_faults};
+pub(crate) use all::{other_name, root_fault};
 pub use check::LIMIT_KEYS;
 pub use foreign::PHASE_NAMES;
 
@@ -214,9 +217,18 @@ fn bounded(path: &Path) -> Result<Vec<u8>, std::io::Error> {
 /// # Errors
 /// [`ManifestError::Faults`].
 pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Document, ManifestError> {
+    let tree = parsed(path, &bytes)?;
     let faults = |list| ManifestError::Faults { path: path.to_owned(), list };
-    let tree = yaml::parse(&bytes).map_err(|e| faults(vec![e.into()]))?;
-    if in_braces(&bytes, &tree) {
+    let manifest = convert::manifest(&tree).map_err(faults)?;
+    let status = tree.get(STATUS_KEY).map(Node::to_json);
+    Ok(Document { path: path.to_owned(), manifest, status, bytes, tree })
+}
+
+/// The tree of a text, whose outermost keys have lines of their own.
+fn parsed(path: &Path, bytes: &[u8]) -> Result<Node, ManifestError> {
+    let faults = |list| ManifestError::Faults { path: path.to_owned(), list };
+    let tree = yaml::parse(bytes).map_err(|e| faults(vec![e.into()]))?;
+    if in_braces(bytes, &tree) {
         return Err(faults(vec![PlacedFault {
             at: tree.at,
             path: String::new(),
@@ -224,9 +236,7 @@ pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Document, ManifestError> {
             remedy: "write 'board:', 'phases:' and so on at the start of lines of their own".into(),
         }]));
     }
-    let manifest = convert::manifest(&tree).map_err(faults)?;
-    let status = tree.get(STATUS_KEY).map(Node::to_json);
-    Ok(Document { path: path.to_owned(), manifest, status, bytes, tree })
+    Ok(tree)
 }
 
 /// Whether the outermost mapping is in flow style, in which no key has lines of its own.

@@ -162,3 +162,87 @@ fn what_is_no_file_is_said() {
     assert!(matches!(read(&dir.path().join("none")), Err(ManifestError::Missing { .. })));
     assert!(matches!(read(dir.path()), Err(ManifestError::NotAFile { .. })));
 }
+
+/// Every fault that does not follow from another one, in the order of the lines, whatever kind of
+/// fault it is.
+#[test]
+fn faults_of_form_and_of_content_are_told_together() {
+    let kinds = [KindInfo {
+        name: "kicad/drc",
+        about: "",
+        safety: Safety::Guarded,
+        timeout_ms: 1,
+        args: &[("board", true, "the board file")],
+        is_check: true,
+        public: true,
+    }];
+    let text = "\
+bord: b
+phases:
+  - id: 1-x
+    steps:
+      - id: a
+        uses: kicad/drcc
+        timout: 5m
+      - id: b
+        uses: kicad/drc
+        with: { bord: x }
+        timeout: 300
+        safety: read_only
+  - id: 12-y
+    steps:
+      - use: kicad/drc
+      - id: d
+        uses: kicad/drc
+        with: { board: x }
+        needs: [c]
+        inputs: [../x]
+      - id: e
+        uses: kicad/drc
+        wiht: { board: x }
+      - id: e
+        uses: kicad/drc
+        with: { board: x }
+  - id: 12-y
+";
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(MANIFEST_NAME);
+    std::fs::write(&path, text).unwrap();
+    let name = pcbflow_core::ids::BoardName::new("b").unwrap();
+    let more = |m: &Manifest| {
+        let (p, s) = (m.phases.len() - 2, m.phases[1].steps.len() - 1);
+        let path = format!("phases[{p}].steps[{s}].with.board");
+        vec![ManifestFault { path, fault: "no board".into(), remedy: "name it".into() }]
+    };
+    let list = all_faults(&path, &name, &kinds, &more).unwrap();
+    let lines: Vec<String> = list.iter().map(|f| format!("{}: {}", f.at.line, f.fault)).collect();
+    let want = [
+        "1: there is no key 'bord' here",
+        "1: the key 'board' is missing",
+        "3: the phase id '1-x' is not of the form NN-name",
+        "6: there is no step kind 'kicad/drcc'",
+        "7: there is no key 'timout' here",
+        "10: 'kicad/drc' needs 'board'",
+        "10: 'kicad/drc' knows no 'bord'",
+        "11: a time needs a number and a unit",
+        "12: kicad/drc is guarded, a manifest may only make it stricter",
+        "15: there is no key 'use' here",
+        "15: this step has no 'id'",
+        "15: this step has no 'uses'",
+        // Whether 'd' needs a step that is not there can't be told: one has no name.
+        "20: \"../x\" leaves the board's folder",
+        // 'e' lacks its arguments only because of the key that is written wrong.
+        "23: there is no key 'wiht' here",
+        "24: step 'e' is there twice in its phase",
+        "26: no board",
+        "27: phase 12-y is there twice",
+    ];
+    assert_eq!(lines, want, "{lines:#?}");
+    assert!(list.iter().all(|f| !f.remedy.is_empty()));
+    // A good file has none, and the strict reading agrees.
+    std::fs::write(&path, "board: b\nphases:\n  - id: 01-a\n").unwrap();
+    assert_eq!(all_faults(&path, &name, &kinds, &|_| Vec::new()).unwrap(), Vec::new());
+    std::fs::write(&path, "board: c\nphases:\n  - id: 01-a\n").unwrap();
+    let other = all_faults(&path, &name, &kinds, &|_| Vec::new()).unwrap();
+    assert!(other.len() == 1 && other[0].fault.contains("by its folder"), "{other:?}");
+}

@@ -201,3 +201,23 @@ fn block_of(text: &str) -> (usize, usize) {
     }
     (from, to)
 }
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link_that_leads_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (workspace, outside) = (dir.path().join("ws"), dir.path().join("outside"));
+    std::fs::create_dir_all(workspace.join("projects")).unwrap();
+    std::fs::create_dir_all(&outside).unwrap();
+    std::fs::write(outside.join("project.yaml"), "board: b\n").unwrap();
+    std::os::unix::fs::symlink(&outside, workspace.join("projects/b")).unwrap();
+    let path = workspace.join("projects/b/project.yaml");
+    let status = serde_json::json!({"phase": "01-x"});
+    let refused = write_inside(&workspace, &path, &status);
+    assert!(matches!(refused, Err(StatusError::Outside { .. })), "{refused:?}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "board: b\n");
+    std::fs::remove_file(workspace.join("projects/b")).unwrap();
+    std::fs::create_dir(workspace.join("projects/b")).unwrap();
+    std::fs::write(&path, "board: b\n").unwrap();
+    assert_eq!(write_inside(&workspace, &path, &status).unwrap(), Written::Changed);
+}

@@ -248,7 +248,10 @@ async fn a_worktree() {
     let board_dir = tree.join("projects").join(NAME);
     copy(&w.context.board_dir, &board_dir);
     w.context.board_dir = board_dir;
+    // The workspace is the one in the other tree.
+    let main = std::mem::replace(&mut w.context.workspace, tree.clone());
     let commit = w.committed().await;
+    w.context.workspace = main;
     assert_eq!(w.git(&["rev-parse", "side"]), commit);
     assert_ne!(w.head(), commit);
     let status = w.git_in(&tree, &["status", "--porcelain"]);
