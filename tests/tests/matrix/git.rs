@@ -44,7 +44,14 @@ pub const RECIPES: &[Recipe] = &[
         ],
     ),
     real("GIT-5", &[("the server comes back", comes_back), ("nobody listens", nobody_listens)]),
-    real("GIT-6", &[("a hook refuses", hook_refuses), ("an ignore rule", ignored)]),
+    real(
+        "GIT-6",
+        &[
+            ("a hook refuses", hook_refuses),
+            ("an ignore rule", ignored),
+            ("a signature that can't be made", unsigned),
+        ],
+    ),
     real("GIT-7", &[("healed from the remote", from_remote), ("no remote", damaged)]),
 ];
 
@@ -367,6 +374,42 @@ fn ignored() {
     let test = commits();
     fs::write(test.ws().join("projects/b/.gitignore"), "out/\n").expect("a rule");
     asked_at(&test, "GIT-6", COMMIT);
+}
+
+/// A commit that is to be signed is signed, or is not made; git alone learns where the keys lie.
+fn unsigned() {
+    let with = json!({"argv": ["sh", "-c", "echo x > out/x.txt; echo \"$GNUPGHOME\" > seen"]});
+    let test = ready(&[step("process/generate", "make", &with, &["outputs: [out/x.txt]"])]);
+    let asked = test.path("asked");
+    let text = format!("#!/bin/sh\necho \"$GNUPGHOME\" > '{}'\nexit 2\n", asked.display());
+    let program = script(&test.path("home/no-signature"), &text);
+    history(&test, &["config", "commit.gpgSign", "true"]);
+    history(&test, &["config", "gpg.program", &program.display().to_string()]);
+    let before = test.git(&["rev-parse", "HEAD"]);
+    let keys = test.path("home/keys").display().to_string();
+    let mut command = test.command(&["run", BOARD, "--json"]);
+    command.env("GNUPGHOME", &keys);
+    let stopped = Running::start(command).wait();
+    stopped.exits(4);
+    assert_eq!(stopped.json()["class"], "GIT-6", "{stopped}");
+    holds(&test, BOARD, &want("GIT-6", COMMIT, End::Asked));
+    assert_eq!(test.git(&["rev-parse", "HEAD"]), before, "never without its signature");
+    assert_eq!(fs::read_to_string(asked).expect("git asked for one").trim(), keys);
+    let seen = fs::read_to_string(test.board(BOARD).join("seen")).expect("what a step saw");
+    assert_eq!(seen.trim(), "", "a step has no business with the keys");
+
+    let Some(keygen) = tools::find("ssh-keygen") else {
+        return pcbflow_tests::note("skipped: no ssh-keygen to sign with");
+    };
+    let key = test.path("home/key").display().to_string();
+    let mut made = test.program(keygen);
+    made.args(["-q", "-t", "ed25519", "-N", "", "-f", &key]);
+    Running::start(made).wait().exits(0);
+    history(&test, &["config", "gpg.format", "ssh"]);
+    history(&test, &["config", "user.signingKey", &format!("{key}.pub")]);
+    answer(&test, &stopped, BOARD, "retry").exits(0);
+    let commit = test.git(&["cat-file", "commit", "HEAD"]);
+    assert!(commit.contains("\ngpgsig "), "{commit}");
 }
 
 fn damage(test: &TestEnvironment) {

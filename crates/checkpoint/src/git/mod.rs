@@ -65,6 +65,10 @@ const SETTINGS: [&str; 16] = [
     "color.ui=false",
 ];
 
+/// Variables of the person that git alone gets, and no program of a step: where the keys lie with
+/// which it signs a commit, and who unlocks them. A commit that is to be signed is, or is not made.
+const SIGNING: &[&str] = &["GNUPGHOME", "GPG_TTY", "SSH_AUTH_SOCK"];
+
 /// One way of calling git: where, with which index, for how long.
 #[derive(Clone)]
 pub struct Git<'s> {
@@ -132,12 +136,15 @@ impl<'s> Git<'s> {
             ("LC_ALL", "C"),
             ("LANGUAGE", "C"),
         ];
+        let given = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        let signing =
+            SIGNING.iter().filter_map(|k| Some(((*k).to_owned(), std::env::var(k).ok()?)));
         Git {
             services,
             cwd: cwd.to_owned(),
             tag: tag.to_owned(),
             deadline_ms: ASK_MS,
-            env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            env: given.chain(signing).collect(),
         }
     }
 

@@ -155,7 +155,7 @@ pub(super) const GIT_6: Row = Row {
     },
     recipe: Recipe {
         kind: RecipeKind::Real,
-        how: "real git with a hook that ends with 1; an ignore rule that covers an output",
+        how: "real git with a hook that ends with 1; an ignore rule that covers an output; a signature that can't be made",
     },
     available: Available::Now,
     passing: false,
