@@ -94,7 +94,7 @@ impl Policy {
         out.push_str(&format!(
             "caps {STEP_ATTEMPTS_MAX} {FAILURE_ATTEMPTS_MAX} {RUN_RECOVERIES_MAX} \
              {STEP_RECOVERIES_MAX} {WAIT_MS_MAX} {RUNG_TIMES_MAX} {LADDER_MS_MAX} \
-             {LESSON_FAILURES_MAX}\n"
+             {LESSON_FAILURES_MAX}\nlessons first=worked>failed\n"
         ));
         out
     }

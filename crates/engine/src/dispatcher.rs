@@ -22,6 +22,7 @@ use crate::act::Done;
 use crate::journal::Journal;
 use crate::plan;
 use crate::setup::{BoardSetup, EngineError, Parts, RunOptions};
+use crate::shared::Shared;
 
 /// Most passes over a phase's steps between two waits. Each pass but the last appends an event,
 /// and every ladder ends, so this is never reached; it only keeps a fault of ours from spinning.
@@ -88,6 +89,8 @@ pub(crate) struct Dispatcher<'a> {
     pub findings: BTreeMap<StepKey, Vec<Finding>>,
     /// Reasons of this run, by step.
     pub reasons: BTreeMap<StepKey, String>,
+    /// What other boards learned.
+    pub shared: Shared,
     pub(crate) waiting_since: Option<Timestamp>,
     pub(crate) seed: u64,
     pub(crate) scratch_no: u64,
@@ -118,6 +121,7 @@ impl<'a> Dispatcher<'a> {
             retry_held: false,
             findings: BTreeMap::new(),
             reasons: BTreeMap::new(),
+            shared: Shared::default(),
             waiting_since: None,
             seed,
             scratch_no: 0,

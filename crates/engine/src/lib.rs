@@ -23,6 +23,7 @@ mod report;
 mod run;
 mod scratch;
 mod setup;
+mod shared;
 mod start;
 pub mod status;
 mod watch;

@@ -17,6 +17,7 @@ use pcbflow_core::text::head_and_tail;
 use crate::act::{Done, Outcome};
 use crate::dispatcher::{Dispatcher, What, found_for};
 use crate::setup::EngineError;
+use crate::shared;
 
 impl Dispatcher<'_> {
     /// Records what a future brought.
@@ -180,6 +181,12 @@ impl Dispatcher<'_> {
                 worked: false,
             };
             events.push(self.journal.event(scope.clone(), fact, Words::default()));
+        }
+        if !self.journal.state().lessons.contains_key(&diagnosis.fingerprint) {
+            let facts = self.shared.taken_over(&diagnosis.fingerprint).into_iter();
+            let scope = self.journal.scope(None);
+            let event = |fact| self.journal.event(scope.clone(), fact, shared::taken_over_words());
+            events.extend(facts.map(event));
         }
         let mut words = Words::say(format!("{} by {}", diagnosis.class, diagnosis.rule));
         words.signals.clone_from(&evidence.signals);

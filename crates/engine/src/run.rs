@@ -17,6 +17,7 @@ use crate::dispatcher::Dispatcher;
 use crate::journal::Journal;
 use crate::plan;
 use crate::setup::{BoardSetup, EngineError, Parts, RunOptions, RunReport};
+use crate::shared::{self, Shared};
 use crate::status;
 
 /// How often the claim's heartbeat is written, in milliseconds.
@@ -110,6 +111,7 @@ async fn claimed(
     if going_on.is_none() && !options.force && !options.checks_only && run.nothing_to_do().await? {
         return Ok(run.report(StopCause::NothingToDo, None));
     }
+    run.read_shared().await?;
     match &going_on {
         Some(before) => run.resume(before).await?,
         None => run.start().await?,
@@ -346,6 +348,28 @@ impl Run<'_> {
         let event = journal.event(journal.scope(None), fact, Words::default());
         journal.put(vec![event], true).await?;
         journal.store_fold().await;
+        self.tell_shared().await;
         Ok(())
+    }
+
+    /// What the other boards of the workspace learned.
+    async fn read_shared(&mut self) -> Result<(), EngineError> {
+        let (ledger, board) = (Arc::clone(&self.parts.ledger), self.setup.board().clone());
+        let read = move || Shared::read(ledger.as_ref(), &board);
+        self.dispatcher.shared = crate::journal::blocking(read).await?;
+        Ok(())
+    }
+
+    /// Tells the other boards what this one learned. It is on record here already, so that a fault
+    /// loses nothing: the next run tells it.
+    async fn tell_shared(&self) {
+        if self.state().lessons.is_empty() {
+            return;
+        }
+        let (ledger, board) = (Arc::clone(&self.parts.ledger), self.setup.board().clone());
+        let told = crate::journal::blocking(move || shared::tell(&ledger, &board)).await;
+        if let Err(error) = told {
+            tracing::warn!(%error, "lessons were not told to the workspace");
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! Several boards of one workspace.
 
+use std::fs;
+
+use pcbflow_core::event::{Decision, Fact};
 use pcbflow_tests::TestEnvironment;
 use pcbflow_tests::manifest::Manifest;
 
@@ -62,4 +65,41 @@ fn a_board_is_meant_by_its_name_its_folder_or_being_the_only_one() {
     inside.current_dir(test.board("berta"));
     let ran = pcbflow_tests::Running::start(inside).wait();
     assert_eq!(ran.exits(0).json()["board"], "berta");
+}
+
+/// What healed one board is tried first for another one that meets the same failure.
+#[test]
+fn a_board_profits_from_what_another_one_learned() {
+    let test = TestEnvironment::new();
+    let rungs = |name: &str| -> Vec<String> {
+        let recovered = |f: Fact| match f {
+            Fact::DecisionTaken { decision: Decision::Recover { rung }, .. } => Some(rung),
+            _ => None,
+        };
+        test.facts(name).into_iter().filter_map(recovered).collect()
+    };
+    for name in ["a", "b"] {
+        let argv = ["sh", "copy.sh", "my folder/data.txt"];
+        let board =
+            Manifest::new(name).phase("05-schematic-audit").command("check", "look", &argv, &[]);
+        test.boards(&[&board]);
+        let folder = test.board(name).join("my folder");
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("data.txt"), "data\n").expect("a file");
+        fs::write(test.board(name).join("copy.sh"), "cat $1\n").expect("a script");
+        test.pcbflow(&["run", name]).exits(0);
+        test.pcbflow(&["replay", name]).exits(0);
+    }
+    let cure = "short-plain-copy";
+    assert!(
+        rungs("a").len() > 1 && rungs("a").last().is_some_and(|r| r == cure),
+        "{:?}",
+        rungs("a")
+    );
+    assert_eq!(rungs("b"), [cure], "{}", test.story("b"));
+    test.pcbflow(&["ledger", "verify"]).exits(0);
+    // A finished board still only reads.
+    let before = test.events("b").len();
+    test.pcbflow(&["run", "b"]).exits(0);
+    assert_eq!(test.events("b").len(), before);
 }

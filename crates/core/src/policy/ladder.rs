@@ -64,7 +64,8 @@ impl Case<'_> {
             let ends = matches!(r.kind, RungKind::Ask | RungKind::GoOn);
             let alone = r.autonomy == Autonomy::Alone;
             let allowed = failure.allow.as_deref() == Some(r.id);
-            let worked = lesson(r).worked > 0;
+            // What has failed as often since is unlearned.
+            let worked = lesson(r).worked > lesson(r).failed;
             (ends, !(alone && allowed), !(alone && worked))
         });
         let hopeless = |r: &&Rung| {

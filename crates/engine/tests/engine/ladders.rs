@@ -1,7 +1,9 @@
 //! Ladders: waits, actions, probes, lessons, and failures that change on the way.
 
-use pcbflow_core::event::{Decision, Fact};
+use pcbflow_core::event::{Decision, Event, Fact};
 use pcbflow_core::exit::Verdict;
+use pcbflow_core::ids::{Seq, StreamId};
+use pcbflow_core::ports::Ledger as _;
 
 use crate::bench::{Bench, board, single, step};
 use crate::world::Act;
@@ -88,6 +90,60 @@ async fn lessons_change_the_order_the_next_time() {
         .collect();
     let lesson = |rung: &str, worked| (rung.to_owned(), worked);
     assert_eq!(lessons, [lesson("first", false), lesson("mend", true), lesson("mend", true)]);
+}
+
+/// The same steps for another board of the workspace.
+fn of_board(name: &str) -> pcbflow_core::manifest::Manifest {
+    pcbflow_core::manifest::Manifest { board: name.parse().unwrap(), ..single("read") }
+}
+
+#[tokio::test]
+async fn boards_learn_from_each_other_and_unlearn_what_is_wrong() {
+    let bench = Bench::new();
+    let fails = || bench.world.script("s", &[Act::Fail("broken"), Act::Pass]);
+    let tried = || {
+        let calls = bench.world.calls();
+        bench.world.forget_calls();
+        calls.into_iter().filter(|c| c.starts_with("recover")).collect::<Vec<_>>()
+    };
+    fails();
+    bench.world.probes(&[false, true]);
+    bench.run(&of_board("a")).await;
+    assert_eq!(tried(), ["recover first", "recover mend"]);
+    // What worked for 'a' goes first for 'b'. There it does not help.
+    fails();
+    bench.world.probes(&[false, true]);
+    let report = bench.run(&single("read")).await;
+    assert_eq!(report.verdict, Verdict::Pass);
+    assert_eq!(tried(), ["recover mend", "recover first"]);
+    bench.assert_replays();
+    let taken: Vec<_> = bench
+        .events()
+        .into_iter()
+        .filter(|e| matches!(e.fact, Fact::LessonLearned { .. }) && e.scope.step.is_none())
+        .collect();
+    assert_eq!(taken.len(), 1, "{taken:?}");
+    // So it is unlearned: 'c' goes by the row's own order, and 'b' by what helped it.
+    fails();
+    bench.world.probes(&[true]);
+    bench.run(&of_board("c")).await;
+    assert_eq!(tried(), ["recover first"]);
+    fails();
+    bench.world.probes(&[true]);
+    bench.run_with(&single("read"), |o| o.force = true).await;
+    assert_eq!(tried(), ["recover first"]);
+    // Each lesson stands in the workspace's stream once, whatever was run again.
+    let all = |stream: &StreamId| bench.mem.read(stream, Seq(0), usize::MAX, true).unwrap();
+    let own = |name: &str| {
+        let stream = StreamId::Board(name.parse().unwrap());
+        let lesson =
+            |e: &Event| matches!(e.fact, Fact::LessonLearned { .. }) && e.scope.step.is_some();
+        all(&stream).iter().filter(|e| lesson(e)).count()
+    };
+    let told = all(&StreamId::Workspace);
+    let told = told.iter().filter(|e| matches!(e.fact, Fact::LessonLearned { .. })).count();
+    assert_eq!(told, own("a") + own("b") + own("c"));
+    assert!(told >= 5, "{told}");
 }
 
 #[tokio::test]
