@@ -23,7 +23,6 @@ const LATER: &[(&str, &str)] = &[
     ("EXPORT_UNDEFINED", "EDA: the export of the editor"),
     ("EXPORT_INCOMPLETE", "EDA: the export of the editor"),
     ("NOT_FITTED_ONLY", "EDA: the export of the editor"),
-    ("HOLES_LOST", "EDA: the import of a board of the editor"),
     ("HOLES_MOVED", "EDA: the import of a board of the editor"),
     ("NETS_RENAMED", "EDA: the import of a board of the editor"),
     ("PROBE_NOT_HIT", "EDA: the import of a board of the editor"),
