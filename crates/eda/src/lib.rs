@@ -6,6 +6,9 @@
 //!
 //! Start at [`rows::ROWS`]; the codes that its matchers look for stand in [`signals`].
 
+pub mod browser;
+pub mod cdp;
+pub mod hang;
 pub mod rows;
 pub mod signals;
 
