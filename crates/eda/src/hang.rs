@@ -11,7 +11,7 @@ use std::time::Duration;
 use pcbflow_core::evidence::{Signal, Source};
 use serde_json::Value;
 
-use crate::cdp::{AttachError, CallError, Script, Seen, Session, Status, ms};
+use crate::cdp::{AttachError, CallError, Process, Script, Seen, Session, Status, ms};
 use crate::signals;
 
 /// Longest wait for the list of tabs, in milliseconds.
@@ -21,7 +21,8 @@ pub const PROBE_MS: u64 = 1_000;
 /// Longest wait for a script to be stopped, in milliseconds.
 pub const TERMINATE_MS: u64 = 1_000;
 /// Longest wait for the probe after it, in milliseconds. With the three above this makes the 5 s
-/// that the first rungs may take together.
+/// that the first rungs may take together; the browser itself answers its own questions in
+/// milliseconds.
 pub const FREED_MS: u64 = 2_000;
 /// Longest time for a new tab, from its opening to the end of the old one, in milliseconds.
 pub const NEW_TAB_MS: u64 = 30_000;
@@ -201,11 +202,19 @@ impl Ladder<'_> {
         worked
     }
 
+    /// The probe; while it waits, the processor time of the browser's pages is looked at.
     async fn probe(&mut self) -> bool {
         let begun = now();
+        let before = self.session.client().processes(ms(LOOK_MS)).await.unwrap_or_default();
         let worked = self.session.answers(ms(PROBE_MS)).await;
         let code = if worked { signals::PROBE_ANSWERED } else { signals::PROBE_UNANSWERED };
         self.signals.push(Signal::new(Source::Cdp, code));
+        if !worked {
+            let after = self.session.client().processes(ms(LOOK_MS)).await.unwrap_or_default();
+            if busy(&before, &after) {
+                self.signals.push(Signal::new(Source::Cdp, signals::RENDERER_BUSY));
+            }
+        }
         self.took("probe", begun, worked);
         worked
     }
@@ -289,6 +298,16 @@ async fn wait_detached(old: &Session) {
     while now() < until && !old.detached() {
         tokio::time::sleep(ms(EACH_MS)).await;
     }
+}
+
+/// Whether a page's process worked for a good part of the time between two looks.
+fn busy(before: &[Process], after: &[Process]) -> bool {
+    /// Processor time that counts as work, in seconds.
+    const BUSY_SECONDS_MIN: f64 = 0.2;
+    after.iter().filter(|p| p.kind == "renderer").any(|p| {
+        let old = before.iter().find(|b| b.pid == p.pid);
+        old.is_some_and(|b| p.cpu_seconds - b.cpu_seconds >= BUSY_SECONDS_MIN)
+    })
 }
 
 /// Whether a status says what is wrong with the site. A missing picture does not.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pcbflow_eda::cdp::{Address, CallError, Client, Script, Transport};
 use serde_json::{Value, json};
 
-use super::support::{PATIENT, SHORT, Site, World, body, renderer_of, signal, value};
+use super::support::{PATIENT, SHORT, Signal, Site, World, body, renderer_of, signal, value};
 
 #[tokio::test]
 async fn results_are_told_apart() {
@@ -106,7 +106,7 @@ async fn a_killed_renderer_is_a_crash_with_its_status() {
     let site = Site::new().await;
     let tab = world.tab(&site.url("/")).await;
     let renderer = renderer_of(&tab).await;
-    let (stuck, ()) = tokio::join!(waits(&tab), async { signal("-KILL", renderer) });
+    let (stuck, ()) = tokio::join!(waits(&tab), async { signal(Signal::KILL, renderer) });
     assert!(matches!(stuck, Err(CallError::Crashed { .. })), "{stuck:?}");
     let until = Instant::now() + PATIENT;
     while tab.crashed().is_none_or(|(status, _)| status.is_empty()) && Instant::now() < until {
@@ -145,7 +145,7 @@ async fn calls_in_flight_fail_at_once_when_the_browser_is_killed() {
     let mut world = World::new().await;
     let tab = world.tab("about:blank").await;
     let pid = world.browser.pid().unwrap();
-    let (stuck, ()) = tokio::join!(waits(&tab), async { signal("-KILL", pid) });
+    let (stuck, ()) = tokio::join!(waits(&tab), async { signal(Signal::KILL, pid) });
     assert!(matches!(stuck, Err(CallError::SocketLost { .. })), "{stuck:?}");
     let until = Instant::now() + PATIENT;
     while !world.browser.end_signals().iter().any(|s| s.number == Some(9)) {

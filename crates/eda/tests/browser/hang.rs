@@ -7,7 +7,7 @@ use pcbflow_eda::hang::{Climb, DialogAnswer, Freed, Usable, climb, replace_tab};
 use pcbflow_eda::signals;
 use serde_json::json;
 
-use super::support::{PATIENT, SHORT, Site, World, body, renderer_of, signal, stop, value};
+use super::support::{PATIENT, SHORT, Signal, Site, World, body, renderer_of, signal, stop, value};
 
 /// A page of the site with something in memory that is not saved.
 async fn page(world: &World, site: &Site) -> Session {
@@ -63,6 +63,7 @@ async fn a_loop_is_stopped_and_the_page_keeps_what_it_had() {
         assert!(matches!(climb.freed, Freed::Stopped), "{name}: {climb:?}");
         assert_eq!(rungs(&climb), ["look", "probe", "terminate"], "{name}");
         assert!(has(&climb, signals::PROBE_UNANSWERED), "{name}");
+        assert!(has(&climb, signals::RENDERER_BUSY), "{name}");
         assert_eq!(value(&tab, "window.unsaved").await, json!("here"), "{name}");
         world.client().close_tab(tab.target(), PATIENT).await.unwrap();
     }
@@ -150,6 +151,7 @@ async fn a_stopped_process_gets_a_new_tab() {
     stop(renderer).await;
     let climb = hang(&tab, &site, "return 1;").await;
     assert_eq!(rungs(&climb), ["look", "probe", "terminate", "new-tab"]);
+    assert!(!has(&climb, signals::RENDERER_BUSY), "a process that stands still does no work");
     assert_moved(&world, &tab, &climb, "stopped").await;
     world.end().await;
 }
@@ -219,7 +221,7 @@ async fn a_browser_that_is_gone_is_said_at_once() {
     let world = World::new().await;
     let site = Site::new().await;
     let tab = page(&world, &site).await;
-    signal("-KILL", world.browser.pid().unwrap());
+    signal(Signal::KILL, world.browser.pid().unwrap());
     let stuck = tab.evaluate(&body("await new Promise(() => {});", PATIENT)).await;
     assert!(matches!(stuck, Err(CallError::SocketLost { .. })), "{stuck:?}");
     let window = tab.window().unwrap().close();

@@ -7,7 +7,7 @@ use pcbflow_eda::browser::{
     move_lock_aside, owner_address,
 };
 
-use super::support::{PATIENT, Place, World, chromium, class_of, launch, signal, stop};
+use super::support::{PATIENT, Place, Signal, World, chromium, class_of, launch, signal, stop};
 
 #[tokio::test]
 async fn a_live_owner_keeps_its_lock_and_can_be_attached_to() {
@@ -41,7 +41,7 @@ async fn nothing_is_started_on_a_frozen_owner() {
     assert_eq!(look_at_lock(&folder).advice(), Advice::InUse { pid, frozen: true });
     let fault = launch(chromium(), &folder).start().await.unwrap_err();
     assert!(matches!(fault, StartFault::InUse { .. }), "{fault:?}");
-    signal("-CONT", pid);
+    signal(Signal::CONT, pid);
     world.end().await;
 }
 

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pcbflow_core::catalogue::Catalogue;
-use pcbflow_core::evidence::{Evidence, Signal};
+use pcbflow_core::evidence::{self, Evidence};
 use pcbflow_eda::browser::{Browser, Closed, Launch, Profile, Sandbox, find};
 use pcbflow_eda::cdp::{Client, Script, Session};
+pub use rustix::process::Signal;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -95,15 +96,24 @@ pub fn assert_no_process_names(folder: &Path) {
     }
 }
 
-/// Processes with these words, by the list of the system and not by our own.
+/// Processes with these words, seen by the test itself and not by the code under test.
+#[cfg(target_os = "linux")]
 pub fn processes_with(words: &str) -> Vec<String> {
-    let output = std::process::Command::new("ps").args(["-eo", "pid=,stat=,args="]).output();
+    let entries = std::fs::read_dir("/proc").expect("a list of processes").flatten();
+    let said = |pid: &str| {
+        let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&bytes).replace('\0', " ");
+        line.contains(words).then(|| format!("{pid} {line}"))
+    };
+    entries.filter_map(|e| said(e.file_name().to_str()?)).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn processes_with(words: &str) -> Vec<String> {
+    let output = std::process::Command::new("ps").args(["-axo", "pid=,args="]).output();
     let output = output.expect("ps runs");
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter(|l| l.contains(words) && !l.trim_start().split(' ').any(|w| w.starts_with('Z')))
-        .map(str::to_owned)
-        .collect()
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().filter(|l| l.contains(words)).map(str::to_owned).collect()
 }
 
 /// A browser with one tab that is attached to.
@@ -152,22 +162,22 @@ pub async fn value(session: &Session, expression: &str) -> Value {
     session.evaluate(&script).await.expect("a value").unwrap_or(Value::Null)
 }
 
-/// Sends a signal to one process, or to a group when the number is negative.
-pub fn signal(signal: &str, pid: u32) {
-    let sent = std::process::Command::new("kill").args([signal, &pid.to_string()]).status();
-    assert!(sent.expect("kill runs").success(), "{signal} {pid}");
+/// Sends a signal to one process that the test started.
+pub fn signal(signal: Signal, pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    rustix::process::kill_process(pid.expect("a number"), signal).expect("it is there");
 }
 
 /// Stops a process and waits until it really stands still.
 pub async fn stop(pid: u32) {
-    signal("-STOP", pid);
+    signal(Signal::STOP, pid);
     let until = Instant::now() + PATIENT;
-    let state = || {
-        let mut ps = std::process::Command::new("ps");
-        let output = ps.args(["-o", "stat=", "-p", &pid.to_string()]).output().expect("ps runs");
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    // Elsewhere than on Linux a moment has to do.
+    let stands = || match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" T")),
+        Err(_) => until.saturating_duration_since(Instant::now()) < PATIENT - SHORT,
     };
-    while !state().starts_with('T') {
+    while !stands() {
         assert!(Instant::now() < until, "{pid} does not stop");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -194,7 +204,7 @@ pub async fn renderer_of(session: &Session) -> u32 {
 }
 
 /// The class that all rows of this program find for these facts.
-pub fn class_of(signals: &[Signal]) -> String {
+pub fn class_of(signals: &[evidence::Signal]) -> String {
     let mut evidence = Evidence::new("browser/start", "chrome");
     signals.iter().for_each(|s| evidence.push(s.clone()));
     let rows = pcbflow_eda::ROWS.iter().chain(pcbflow_process::ROWS).copied();
