@@ -35,6 +35,7 @@ const LEFT_OUT: &[&str] = &[
     "deferredbrowsermetrics",
     "devtoolsactiveport",
     "lockfile",
+    "pcbflow-started",
 ];
 /// Beginnings of such names.
 const LEFT_OUT_STARTS: &[&str] = &["singleton", "browsermetrics-"];

@@ -102,7 +102,13 @@ impl Launch {
         let started = Child::start(&self.program, &self.flags(is_root()), &folder);
         let mut child = started.map_err(|e| self.not_started(&e))?;
         match self.prove(&mut child, lock, until).await {
-            Ok(client) => Ok(Browser::started(client, child, folder)),
+            Ok(client) => {
+                let id = client.address().browser_id().unwrap_or("");
+                if let Err(error) = self.profile.record_start(child.pid(), id) {
+                    tracing::warn!(%error, "a later run will not know this browser as ours");
+                }
+                Ok(Browser::started(client, child, folder))
+            }
             Err(fault) => {
                 child.kill().await;
                 owner::others_end(&folder).await;

@@ -12,6 +12,7 @@ mod copy;
 mod fault;
 mod find;
 mod launch;
+mod left_over;
 mod lock;
 mod owner;
 mod profile;

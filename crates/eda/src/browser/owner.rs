@@ -132,3 +132,27 @@ fn names_folder(words: &[String], folder: &Path) -> bool {
         .filter_map(|w| w.strip_prefix(FOLDER_FLAG.trim_start_matches("--")))
         .any(|f| Path::new(f) == folder || real(Path::new(f)) == wanted)
 }
+
+/// Ends the browser with this number hard, with its group, if it still is one with this profile.
+#[cfg(target_os = "linux")]
+pub(super) fn kill(pid: u32, folder: &Path) {
+    let number = i32::try_from(pid).ok().filter(|p| *p > 1);
+    let number = number.and_then(rustix::process::Pid::from_raw);
+    let ours = users_of(folder).contains(&pid);
+    let Some(number) = number.filter(|_| ours) else { return };
+    let hard = rustix::process::Signal::KILL;
+    // A browser of ours leads a group of its own.
+    let group = rustix::process::getpgid(Some(number)).is_ok_and(|g| g == number);
+    let sent = if group {
+        rustix::process::kill_process_group(number, hard)
+    } else {
+        rustix::process::kill_process(number, hard)
+    };
+    if let Err(error) = sent {
+        tracing::debug!(%error, pid, "a browser that was left over could not be ended");
+    }
+}
+
+/// Elsewhere it can't be proven that the number still is the browser's, so nobody is ended.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn kill(_pid: u32, _folder: &Path) {}

@@ -30,6 +30,11 @@ pub fn lasting_folder(
     data.map(|d| d.join("pcbflow").join("browser"))
 }
 
+/// The file that names the browser that pcbflow started on a profile.
+const STARTED: &str = "pcbflow-started";
+/// Largest size of that file, in bytes.
+const STARTED_BYTES_MAX: u64 = 1024;
+
 /// A profile folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
@@ -78,6 +83,20 @@ impl Profile {
             return Ok(());
         }
         std::fs::write(marker, MARKER_TEXT)
+    }
+
+    /// Writes down that this process is a browser of ours, for whoever comes after a kill.
+    pub(super) fn record_start(&self, pid: u32, browser_id: &str) -> io::Result<()> {
+        std::fs::write(self.folder.join(STARTED), format!("{pid}\n{browser_id}\n"))
+    }
+
+    /// Process and id of the browser that was started last.
+    pub(super) fn last_start(&self) -> Option<(u32, String)> {
+        let file = self.folder.join(STARTED);
+        let small = std::fs::metadata(&file).is_ok_and(|m| m.len() <= STARTED_BYTES_MAX);
+        let text = small.then(|| std::fs::read_to_string(file).ok()).flatten()?;
+        let (pid, id) = text.split_once('\n')?;
+        Some((pid.parse().ok()?, id.trim().to_owned()))
     }
 
     /// Marks a folder that a copy has filled.

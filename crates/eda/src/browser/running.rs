@@ -6,16 +6,18 @@ use std::time::Duration;
 use pcbflow_core::evidence::{Signal, Source};
 
 use super::child::Child;
+use super::left_over::LeftOver;
 use super::{launch, lock, owner};
 use crate::cdp::{Address, CLOSE_MS, Client, ConnectError, ms};
 use crate::signals;
 
 /// A connected browser. One that was started by us and is dropped without [`Browser::close`] is
-/// ended hard; one that was not is left alone in any case.
+/// ended hard; one that was not, or was by an earlier run, is left alone then.
 #[derive(Debug)]
 pub struct Browser {
     client: Client,
     ours: Option<Ours>,
+    left_over: Option<LeftOver>,
 }
 
 #[derive(Debug)]
@@ -39,7 +41,13 @@ pub enum Closed {
 
 impl Browser {
     pub(super) fn started(client: Client, child: Child, folder: PathBuf) -> Browser {
-        Browser { client, ours: Some(Ours { child, folder }) }
+        Browser { client, ours: Some(Ours { child, folder }), left_over: None }
+    }
+
+    /// The same browser, which an earlier run of ours had started.
+    pub(super) fn taken_over(mut self, left_over: LeftOver) -> Browser {
+        self.left_over = Some(left_over);
+        self
     }
 
     /// Attaches to a browser that runs already. It is never ended by us.
@@ -48,7 +56,7 @@ impl Browser {
     /// [`ConnectError`], also when the address names an id and another browser has the port.
     pub async fn attach(address: &Address, within: Duration) -> Result<Browser, ConnectError> {
         let client = launch::reach_running(address, within).await?;
-        Ok(Browser { client, ours: None })
+        Ok(Browser { client, ours: None, left_over: None })
     }
 
     /// The connection.
@@ -60,13 +68,15 @@ impl Browser {
     /// Number of its process, if we started it.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.ours.as_ref().map(|o| o.child.pid())
+        let child = self.ours.as_ref().map(|o| o.child.pid());
+        child.or_else(|| self.left_over.as_ref().map(|l| l.pid))
     }
 
     /// Folder of its profile, if we started it.
     #[must_use]
     pub fn profile(&self) -> Option<&Path> {
-        self.ours.as_ref().map(|o| o.folder.as_path())
+        let folder = self.ours.as_ref().map(|o| o.folder.as_path());
+        folder.or_else(|| self.left_over.as_ref().map(|l| l.folder.as_path()))
     }
 
     /// What is known of its end, for the diagnosis (BR-6); empty while it lives.
@@ -92,6 +102,9 @@ impl Browser {
 
     /// The same with another deadline for the polite way.
     pub async fn close_within(mut self, within: Duration) -> Closed {
+        if let Some(left_over) = &self.left_over {
+            return left_over.close(Some(&self.client), within).await;
+        }
         let Some(mut ours) = self.ours.take() else { return Closed::LeftAlone };
         if ours.child.ended().is_some() {
             owner::others_end(&ours.folder).await;

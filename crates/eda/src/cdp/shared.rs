@@ -241,13 +241,6 @@ impl State {
     fn event(&mut self, session: Option<&str>, method: &str, params: &Value) {
         let text = |key: &str| params.get(key).and_then(Value::as_str).unwrap_or("");
         match (session, method) {
-            (_, "Target.attachedToTarget") => {
-                let target = cut(params.pointer("/targetInfo/targetId"));
-                if self.sessions.len() < SESSIONS_MAX && !text("sessionId").is_empty() {
-                    let tab = self.sessions.entry(text("sessionId").to_owned()).or_default();
-                    tab.target = target;
-                }
-            }
             (_, "Target.detachedFromTarget") => self.detached(text("sessionId")),
             (None, "Target.targetCrashed") => {
                 let code = params.get("errorCode").and_then(Value::as_i64).unwrap_or(0);

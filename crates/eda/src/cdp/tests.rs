@@ -350,3 +350,55 @@ async fn who_is_no_browser_is_told_apart_from_nobody() {
         assert!(matches!(error, ConnectError::PortSilent { .. }), "{error:?}");
     }
 }
+
+#[test]
+fn one_answer_is_one_fact_whichever_of_its_events_comes_first() {
+    let events = [
+        json!({ "method": "Network.responseReceivedExtraInfo", "sessionId": "S",
+            "params": { "requestId": "1", "statusCode": 429, "headers": { "Retry-AFTER": "7" } } }),
+        json!({ "method": "Network.responseReceived", "sessionId": "S", "params": {
+            "requestId": "1", "response": {
+                "status": 429, "url": "http://x/p?q", "headers": { "retry-after": "7" } } } }),
+    ];
+    for order in [[0, 1], [1, 0]] {
+        let shared = shared::Shared::default();
+        shared.follow("S", "T");
+        let window = shared.open_window("S").unwrap();
+        let begin = json!({ "method": "Network.requestWillBeSent", "sessionId": "S",
+            "params": { "requestId": "1", "request": { "url": "http://x/p?q" } } });
+        shared.take(read(&begin.to_string()));
+        assert_eq!(shared.seen("S", window).pending, 1);
+        for at in order {
+            shared.take(read(&events[at].to_string()));
+        }
+        let seen = shared.seen("S", window);
+        let after = Some("7".to_owned());
+        let one = Status { status: 429, place: "/p".into(), retry_after: after };
+        assert_eq!((seen.refused, seen.pending), (vec![one], 0));
+    }
+}
+
+#[test]
+fn a_refusal_behind_a_redirect_is_not_taken_for_the_redirect() {
+    let shared = shared::Shared::default();
+    shared.follow("S", "T");
+    let window = shared.open_window("S").unwrap();
+    let begin = |url: &str| ("Network.requestWillBeSent", json!({ "request": { "url": url } }));
+    for (method, mut params) in [
+        begin("http://x/one"),
+        begin("http://x/two"),
+        // The redirect's own status, late.
+        ("Network.responseReceivedExtraInfo", json!({ "statusCode": 302, "headers": {} })),
+        (
+            "Network.responseReceived",
+            json!({ "response": { "status": 401, "url": "http://x/two" } }),
+        ),
+        ("Network.responseReceivedExtraInfo", json!({ "statusCode": 401, "headers": {} })),
+    ] {
+        params["requestId"] = json!("1");
+        let event = json!({ "method": method, "sessionId": "S", "params": params });
+        shared.take(read(&event.to_string()));
+    }
+    let refused = shared.seen("S", window).refused;
+    assert_eq!(refused, [Status { status: 401, place: "/two".into(), retry_after: None }]);
+}

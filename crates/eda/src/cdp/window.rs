@@ -134,8 +134,8 @@ impl Drop for Window {
 #[derive(Debug, Default)]
 struct Request {
     place: String,
-    /// Its status is recorded; the same answer comes in two events.
-    told: bool,
+    /// The status that is recorded; the same answer comes in two events, in either order.
+    told: Option<u16>,
 }
 
 /// The facts of one window, as events come in.
@@ -148,7 +148,7 @@ pub(super) struct Facts {
 impl Facts {
     /// The facts with the count of requests that wait.
     pub(super) fn seen(&self) -> Seen {
-        let pending = self.requests.values().filter(|r| !r.told).count();
+        let pending = self.requests.values().filter(|r| r.told.is_none()).count();
         Seen { pending, ..self.seen.clone() }
     }
 
@@ -159,27 +159,28 @@ impl Facts {
             "Network.requestWillBeSent" => {
                 let place = place(params.pointer("/request/url"));
                 if self.requests.len() < PENDING_MAX {
-                    self.requests.insert(id(), Request { place, told: false });
+                    self.requests.insert(id(), Request { place, told: None });
                 } else {
                     self.seen.left_out += 1;
                 }
             }
             "Network.responseReceivedExtraInfo" => {
-                let status = params.get("statusCode");
                 if let Some(request) = self.requests.get_mut(&id()) {
                     let place = request.place.clone();
-                    request.told |= self.seen.answer(status, place, params.get("headers"));
+                    let status = params.get("statusCode");
+                    request.told =
+                        self.seen.answer(request.told, status, place, params.get("headers"));
                 }
             }
             "Network.responseReceived" => {
-                let told = self.requests.get(&id()).is_some_and(|r| r.told);
-                if !told {
-                    let place = place(params.pointer("/response/url"));
-                    let headers = params.pointer("/response/headers");
-                    self.seen.answer(params.pointer("/response/status"), place, headers);
-                }
-                if let Some(request) = self.requests.get_mut(&id()) {
-                    request.told = true;
+                let place = place(params.pointer("/response/url"));
+                let (status, headers) =
+                    (params.pointer("/response/status"), params.pointer("/response/headers"));
+                let request = self.requests.get_mut(&id());
+                let told = request.as_ref().and_then(|r| r.told);
+                let now = self.seen.answer(told, status, place, headers);
+                if let Some(request) = request {
+                    request.told = now.or(Some(0));
                 }
             }
             "Network.loadingFinished" => drop(self.requests.remove(&id())),
@@ -206,10 +207,18 @@ impl Facts {
 }
 
 impl Seen {
-    /// Records an answer; false when it has no status.
-    fn answer(&mut self, status: Option<&Value>, place: String, headers: Option<&Value>) -> bool {
+    /// Records an answer, unless it is the one that was told already: one request has several
+    /// when it is led elsewhere. Gives the status that is told now.
+    fn answer(
+        &mut self,
+        told: Option<u16>,
+        status: Option<&Value>,
+        place: String,
+        headers: Option<&Value>,
+    ) -> Option<u16> {
         let status = status.and_then(Value::as_u64).and_then(|s| u16::try_from(s).ok());
-        let Some(status) = status.filter(|s| *s >= 100) else { return false };
+        let status = status.filter(|s| *s >= 100);
+        let Some(status) = status.filter(|s| told != Some(*s)) else { return told.or(status) };
         if status < 400 {
             if self.answered.len() < FACTS_MAX {
                 self.answered.insert((status, place));
@@ -221,7 +230,7 @@ impl Seen {
         } else {
             self.left_out += 1;
         }
-        true
+        Some(status)
     }
 }
 

@@ -110,3 +110,51 @@ async fn a_stale_port_file_leads_to_nobody() {
     other.assert_clean();
     place.assert_clean();
 }
+
+/// Starts a browser as a run would that is killed then: nobody closes it, and its number is where
+/// the run wrote it.
+async fn left_over(place: &Place) -> u32 {
+    let folder = place.folder();
+    let browser = launch(chromium(), &folder).start().await.unwrap();
+    let pid = browser.pid().unwrap();
+    // What a kill of pcbflow leaves: no destructor runs.
+    std::mem::forget(browser);
+    pid
+}
+
+#[tokio::test]
+async fn the_browser_of_a_killed_run_is_taken_over_and_closed() {
+    let place = Place::new().await;
+    let pid = left_over(&place).await;
+    let browser = Browser::take_over(&place.folder(), PATIENT).await.unwrap();
+    assert_eq!(browser.pid(), Some(pid));
+    assert!(browser.client().product(PATIENT).await.is_ok());
+    // Dropped, it stays, for the next who comes.
+    drop(browser);
+    let browser = Browser::take_over(&place.folder(), PATIENT).await.unwrap();
+    assert_eq!(browser.close_within(PATIENT).await, Closed::Gracefully);
+    place.assert_clean();
+    assert!(Browser::take_over(&place.folder(), PATIENT).await.is_none());
+}
+
+#[tokio::test]
+async fn a_frozen_browser_of_a_killed_run_is_ended_and_a_strangers_is_not() {
+    let place = Place::new().await;
+    let pid = left_over(&place).await;
+    let record = place.folder().join("pcbflow-started");
+    let ours = std::fs::read_to_string(&record).unwrap();
+    // Without our own word it is somebody else's.
+    for strange in ["", "1\nx\n", &ours.replace(&pid.to_string(), "4242")] {
+        std::fs::write(&record, strange).unwrap();
+        assert_eq!(Browser::end_left_over(&place.folder()).await, Closed::LeftAlone);
+        assert!(Browser::take_over(&place.folder(), PATIENT).await.is_none());
+    }
+    let other_id = format!("{pid}\nanother-id\n");
+    std::fs::write(&record, other_id).unwrap();
+    assert!(Browser::take_over(&place.folder(), PATIENT).await.is_none());
+    assert!(matches!(look_at_lock(&place.folder()).advice(), Advice::InUse { .. }));
+    std::fs::write(&record, ours).unwrap();
+    stop(pid).await;
+    assert_eq!(Browser::end_left_over(&place.folder()).await, Closed::Killed);
+    place.assert_clean();
+}
