@@ -18,7 +18,6 @@ export async function openProject(uuid) {
   if (status !== 200) return false;
   const whole = await showLoading(() => sleep(latency.open_project / 6));
   await askForLease(showLease);
-  history.replaceState(null, '', `#id=${uuid}`);
   return whole;
 }
 
@@ -87,7 +86,12 @@ export const projects = {
     }),
     getCurrentProjectInfo: method(() => projectItem() || undefined),
     // Does nothing, and does not say so, while a window is open.
-    openProject: method((_, uuid) => (modalOpen() ? true : openProject(uuid))),
+    openProject: method(async (_, uuid) => {
+      if (modalOpen()) return true;
+      const whole = await openProject(uuid);
+      if (whole) history.replaceState(null, '', `#id=${uuid}`);
+      return whole;
+    }, { empty: false }),
     createProject: method(async (_, friendlyName) => {
       return (await service('POST', '/api/v4/projects/add', { name: friendlyName })).result?.uuid;
     }),

@@ -95,15 +95,18 @@ async function boot() {
   const wanted = wantedOf(location.hash);
   const again = () => (project.uuid ? refreshLogin() : openWanted(wanted));
   wireLogin(again);
-  on('login', again);
-  on('ambient', () => {});
+  // What a person does elsewhere in this window: logs in at the form, or loads the page anew.
+  on('login', () => service('POST', '/login', {}).then(again));
+  on('reload', () => location.reload());
   element('#save-btn').addEventListener('click', async () => {
     if (activeDoc() && !(await save(activeDoc()))) toast(config.words.save_failed);
   });
   window.addEventListener('beforeunload', (event) => {
     if (openDocs().some((doc) => doc.dirty)) event.preventDefault();
   });
-  await Promise.all([openWanted(wanted), expose()]);
+  // The root may come late, or never; the page is there without it.
+  expose();
+  await openWanted(wanted);
   report('page_ready', { project: project.uuid, faults: allLoaded('EDA-8', 'stuck').length });
   const test = new URLSearchParams(location.search).get('selftest');
   if (test) (await import('./selftest.js')).run(test);

@@ -1,7 +1,7 @@
 // Scripts that try the page from inside, in the main world, as a script over CDP would. Started by
 // `?selftest=NAME&report=ADDRESS`; each tells what it saw, and the tests judge it.
 
-import { sleep } from './channel.js';
+import { report, sleep } from './channel.js';
 import { project } from './documents.js';
 
 const HANG_MS = 400;
@@ -119,6 +119,9 @@ const tests = {
     saw.doneDropped = await name(() => only.setState_X(500).done());
     await sleep(SETTLED_MS);
     saw.x = (await part.get(only.primitiveId)).x;
+    saw.doneNever = await name(() => only.setState_X(600).done());
+    await sleep(SETTLED_MS);
+    saw.xAfter = (await part.get(only.primitiveId)).x;
     saw.saves = [];
     for (let turn = 0; turn < 5; turn += 1) saw.saves.push(await outcome(() => api.sch_Document.save()));
   },
@@ -153,9 +156,15 @@ const tests = {
       return (found.result ?? found).length;
     });
     saw.shape = await outcome(async () => (Array.isArray(await api.lib_Device.search('x')) ? 'list' : 'object'));
-    saw.create = await outcome(async () => typeof (await place(api, 'C25804', 0, 0)));
-    saw.read = await outcome(async () => (await api.sch_PrimitiveComponent.getAll()).length);
     saw.methods = Object.keys(api.sch_PrimitiveComponent);
+    saw.create = await outcome(async () => typeof (await place(api, 'C25804', 0, 0)));
+    saw.wire = await outcome(async () => typeof (await api.sch_PrimitiveWire.create([20, 0, 60, 0], 'A')));
+    const read = () => outcome(async () => (await api.sch_PrimitiveComponent.getAll()).length);
+    for (let end = Date.now() + SETTLED_MS; Date.now() < end;) saw.readInOneGo = await read();
+    await sleep(SETTLED_MS);
+    saw.read = await read();
+    await sleep(NETS_MS);
+    saw.nets = await outcome(() => api.sch_Net.getAllNetsName());
   },
 
   async layout(api, saw) {
@@ -191,12 +200,16 @@ const tests = {
     saw.saved = await api.pcb_Document.save(board().pcb.uuid);
   },
 
+  // A call that does not come back, with a pulse beside it.
   async hang(api, saw) {
+    setInterval(() => report('pulse', {}), POLL_MS);
+    await sleep(HANG_MS);
     await place(api, 'C25804', 0, 0);
     saw.never = 'came back';
   },
 
   async arc(api, saw) {
+    setInterval(() => report('pulse', {}), POLL_MS);
     await api.dmt_EditorControl.openDocument(board().pcb.uuid);
     await api.pcb_PrimitiveArc.create(1, 'VCC', 0, 0, 10, 10, 90);
     saw.never = 'came back';

@@ -61,10 +61,7 @@ fn arm(world: &mut World, wanted: &Value) -> Response {
             if fault.place == Place::AtOnce {
                 let _itself = world.faults.strike(|f| f.number == fault.number);
                 world.expire(fault.params["silent_restore"] == true);
-                if fault.variant == "logged_out" {
-                    world.sessions.clear();
-                    world.forget_login = true;
-                }
+                world.forget_login = fault.variant == "logged_out";
             }
             ambient_changed(world);
             done(&fault.told())
@@ -89,7 +86,8 @@ fn human(world: &mut World, wanted: &Value) -> Response {
     match wanted["do"].as_str() {
         Some("login") => world.person_logs_in(),
         Some("logout") => world.expire(false),
-        other => return refused(&format!("a person can log in or out, not {other:?}")),
+        Some("reload") => world.tell_all(&json!({ "push": "reload" })),
+        other => return refused(&format!("a person can login, logout or reload, not {other:?}")),
     }
     done(&json!({}))
 }
@@ -108,7 +106,7 @@ fn help() -> String {
     let mut text = String::from(
         "<!doctype html><meta charset=utf-8><title>Control</title><h1>Control of the stand-in</h1>\
          <pre>POST /fault {id, variant, scope: {api?, path?, window?}, count | ms | until: \"cleared\", params}\n\
-         POST /clear\nPOST /settings {...}\nPOST /human {do: \"login\"}\nPOST /project {name}\n\
+         POST /clear\nPOST /settings {...}\nPOST /human {do: \"login\" | \"logout\" | \"reload\"}\nPOST /project {name}\n\
          GET /state\nGET /events?since=N\nGET /variants</pre><table>",
     );
     for v in VARIANTS {

@@ -33,10 +33,16 @@ pub struct Browser {
 
 impl Browser {
     pub fn open(url: &str) -> Browser {
+        Browser::open_with(url, &[])
+    }
+
+    /// With flags beside the usual ones.
+    pub fn open_with(url: &str, flags: &[&str]) -> Browser {
         let home = tempfile::tempdir().expect("a folder");
         let path = std::env::var_os("PATH").unwrap_or_default();
         let child = Command::new("chromium")
             .args(FLAGS)
+            .args(flags)
             .arg(format!("--user-data-dir={}", home.path().join("profile").display()))
             .arg(url)
             .env_clear()

@@ -3,3 +3,5 @@
 mod browser;
 mod page;
 mod server;
+mod strikes;
+mod variants;

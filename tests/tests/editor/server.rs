@@ -182,15 +182,16 @@ fn throttles_say_what_they_were_told_to() {
 #[test]
 fn a_server_that_fails_below_http_fails_so() {
     let desk = Desk::new();
-    for variant in ["reset", "empty"] {
-        desk.editor.arm(&json!({ "id": "EDA-6", "variant": variant, "count": 1 }));
+    for (fault, expected) in [
+        (json!({ "id": "EDA-6", "variant": "reset" }), std::io::ErrorKind::ConnectionReset),
+        (json!({ "id": "EDA-6", "variant": "empty" }), std::io::ErrorKind::UnexpectedEof),
+    ] {
+        let mut once = fault.clone();
+        once["count"] = json!(1);
+        desk.editor.arm(&once);
         let kind = desk.ask("GET", "/api/user", &Value::Null).expect_err("no reply").kind();
-        let expected = match variant {
-            "reset" => std::io::ErrorKind::ConnectionReset,
-            _ => std::io::ErrorKind::UnexpectedEof,
-        };
-        assert_eq!(kind, expected, "{variant}");
-        assert_eq!(desk.get("/api/user").status, 200, "{variant} strikes once");
+        assert_eq!(kind, expected, "{fault}");
+        assert_eq!(desk.get("/api/user").status, 200, "{fault} strikes once");
     }
     desk.editor.arm(&json!({ "id": "EDA-6", "variant": "html", "count": 1 }));
     let reply = desk.get("/api/user");
@@ -214,6 +215,59 @@ fn a_server_that_fails_below_http_fails_so() {
         .map(|e| e["status"].clone())
         .collect();
     assert_eq!(statuses, [json!("reset"), json!("empty"), json!(200), json!(503), json!("hang")]);
+}
+
+#[test]
+fn refusals_have_the_status_and_the_scope_that_was_armed() {
+    let desk = Desk::new();
+    let (project, _) = desk.page();
+    let tree = format!("/api/projects/{project}");
+    let html = json!({ "body": "html" });
+    for (fault, path, status) in [
+        (json!({ "id": "EDA-2", "variant": "unauthorized", "params": html }), "/api/user", 401),
+        (json!({ "id": "EDA-2", "variant": "document" }), "/editor", 401),
+        (json!({ "id": "EDA-3", "variant": "forbidden" }), tree.as_str(), 403),
+        (json!({ "id": "EDA-4", "variant": "missing" }), tree.as_str(), 404),
+    ] {
+        let mut once = fault.clone();
+        once["count"] = json!(1);
+        desk.editor.arm(&once);
+        assert_eq!(desk.get("/favicon.ico").status, 200);
+        assert_eq!(desk.get(path).status, status, "{fault}");
+        assert_eq!(desk.get(path).status, 200, "{fault} strikes once");
+    }
+    let one = json!({ "path": "/api/teams" });
+    desk.editor.arm(&json!({ "id": "EDA-2", "variant": "unauthorized", "scope": one }));
+    assert_eq!((desk.get("/api/teams").status, desk.get("/api/user").status), (401, 200));
+    desk.editor.tell("/clear", &json!({}));
+    assert_eq!(desk.get("/api/teams").status, 200);
+    let delay = json!({ "delay_ms": 150 });
+    desk.editor.arm(&json!({ "id": "EDA-6", "variant": "slow", "count": 1, "params": delay }));
+    let start = Instant::now();
+    assert_eq!(desk.get("/api/user").status, 200);
+    assert!(start.elapsed() >= Duration::from_millis(150));
+    desk.editor.arm(&json!({ "id": "EDA-9", "variant": "csp", "count": 1 }));
+    assert_eq!(desk.get("/editor").header("content-security-policy"), Some("script-src 'none'"));
+    assert_eq!(desk.get("/editor").header("content-security-policy"), None);
+}
+
+#[test]
+fn a_lease_can_outlive_its_window() {
+    let desk = Desk::new();
+    let (project, page) = desk.page();
+    let put = |win: &str| {
+        let path = format!("/api/projects/{project}/docs/{page}?win={win}");
+        desk.ask("PUT", &path, &json!({ "primitives": [] })).expect("answers").status
+    };
+    let params = json!({ "release_ms": 400 });
+    desk.editor.arm(&json!({ "id": "BR-5", "variant": "slow_release", "params": params }));
+    let first = open(&desk, &format!("/lease?win=w1&project={project}"));
+    until("the first window holds it", || put("w1") == 200);
+    let _second = open(&desk, &format!("/lease?win=w2&project={project}"));
+    let start = Instant::now();
+    drop(first);
+    until("the second gets it", || put("w2") == 200);
+    assert!(start.elapsed() >= Duration::from_millis(400));
 }
 
 #[test]
