@@ -127,6 +127,22 @@ pub const SUITES: &[Suite] = &[
         env: &[],
     },
     Suite {
+        name: "editor",
+        title: "the stand-in editor in a real browser: its habits, and every fault of its page and server",
+        budget_min: 2,
+        heavy: true,
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--package",
+            "pcbflow-tests",
+            "--test",
+            "editor",
+        ]],
+        env: &[],
+    },
+    Suite {
         name: "bad-input",
         title: "broken, hostile and odd input, full disks, a kicad-cli that lies",
         budget_min: 4,
