@@ -242,9 +242,10 @@ impl Session {
     /// # Errors
     /// [`CallError::DeadlinePassed`] when the page can't be stopped in this way.
     pub async fn terminate(&self, within: Duration) -> Result<(), CallError> {
-        self.call("Runtime.terminateExecution", json!({}), within).await?;
-        self.client.shared().terminated(&self.id);
-        Ok(())
+        self.client.shared().stopping(&self.id);
+        let stopped = self.call("Runtime.terminateExecution", json!({}), within).await;
+        self.client.shared().stopped(&self.id, stopped.is_ok());
+        stopped.map(drop)
     }
 
     /// Loads the page again; what it has not saved is lost. Brings a crashed page back.
