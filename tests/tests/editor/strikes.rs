@@ -86,7 +86,7 @@ fn loads_fail_as_armed() {
         ("EDA-8", "stuck", none(), &[("progress", json!("20"))]),
         ("EDA-8", "no_boards", none(), &[("boards", json!(0))]),
         ("EDA-8", "rejects", none(), &[("read", json!("throw: 获取失败"))]),
-        ("EDA-9", "late", json!({ "delay_ms": 2000 }), &[("root", json!("undefined"))]),
+        ("EDA-9", "late", json!({ "delay_ms": 60_000 }), &[("root", json!("undefined"))]),
         ("EDA-9", "absent", none(), &[("root", json!("undefined")), ("frame", json!(false))]),
         ("EDA-9", "iframe", none(), &[("root", json!("undefined")), ("frame", json!(true))]),
         ("EDA-11", "version", json!({ "version": "4.0.1" }), &[("version", json!("4.0.1"))]),
