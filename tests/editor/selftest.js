@@ -59,6 +59,30 @@ async function drawn(api) {
   await api.sch_PrimitiveComponent.createNetFlag('Ground', 'GND', 140, 0);
 }
 
+const reportTo = () => new URLSearchParams(location.search).get('report');
+
+// Ends all logins and loads the page anew; then logs in as a person would.
+async function signedInAgain(saw, silent) {
+  if (!sessionStorage.getItem('stage')) {
+    sessionStorage.setItem('stage', 1);
+    const fault = { id: 'EDA-1', variant: 'expired', params: { silent_restore: silent } };
+    await fetch(`${reportTo()}/fault`, { method: 'POST', body: JSON.stringify(fault) });
+    location.reload();
+    return false;
+  }
+  const form = document.querySelector('form[data-standin=login]');
+  saw.before = [visible('#login-btn'), project.name];
+  document.getElementById('login-btn').click();
+  if (!silent) {
+    saw.form = await eventually(() => !form.hidden, Boolean);
+    form.requestSubmit();
+  }
+  saw.button = await eventually(() => visible('#login-btn'), (value) => !value);
+  saw.formAfter = !form.hidden;
+  saw.project = await eventually(() => project.name, Boolean);
+  return true;
+}
+
 const tests = {
   async draw(api, saw) {
     const part = await place(api, 'C25804', 0, 0);
@@ -150,6 +174,15 @@ const tests = {
     return true;
   },
 
+  // A login that has ended and comes back with a click, or with the form behind it.
+  async restore(api, saw) {
+    return signedInAgain(saw, true);
+  },
+
+  async form(api, saw) {
+    return signedInAgain(saw, false);
+  },
+
   async look(api, saw) {
     saw.root = typeof api;
     saw.user = api?.sys_Environment.getUserInfo().username ?? 'nobody';
@@ -186,8 +219,7 @@ const tests = {
     const buttons = [...document.querySelectorAll('.arco-modal button')].map((button) => button.textContent);
     saw.buttons = buttons;
     [...document.querySelectorAll('.arco-modal button')][buttons.indexOf('Apply Changes')].click();
-    await sleep(NETS_MS + SETTLED_MS);
-    const parts = await api.pcb_PrimitiveComponent.getAll();
+    const parts = await eventually(() => api.pcb_PrimitiveComponent.getAll(), (all) => all.length === 3);
     saw.after = parts.length;
     await api.pcb_PrimitiveComponent.modify(parts[0], { x: 4321 });
     await sleep(SETTLED_MS);
@@ -203,6 +235,7 @@ const tests = {
       const made = await files[get]();
       saw.files[get] = { name: made.name, size: made.size, head: (await made.slice(0, 12).text()).replace(/\W/g, '') };
     }
+    saw.projectFile = (await (await api.sys_FileManager.getProjectFile()).slice(0, 4).text()).slice(0, 2);
     saw.bom = (await (await files.getBomFile()).text()).split('\r\n').length;
     saw.pads = await (await files.getPadsFile()).text();
     saw.gerber = await base64(await files.getGerberFile());
@@ -235,6 +268,5 @@ export async function run(name) {
   } catch (thrown) {
     error = String(thrown?.stack ?? thrown);
   }
-  const to = new URLSearchParams(location.search).get('report');
-  await fetch(`${to}/selftest`, { method: 'POST', body: JSON.stringify({ name, error, saw }) });
+  await fetch(`${reportTo()}/selftest`, { method: 'POST', body: JSON.stringify({ name, error, saw }) });
 }

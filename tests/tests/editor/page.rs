@@ -94,6 +94,7 @@ fn the_layout_comes_from_the_schematic_and_gives_files() {
     assert_eq!(saw["saved"], true);
     assert_eq!(saw["bom"], 5, "a heading, three parts and the end");
     let head = |get: &str| saw["files"][get]["head"].as_str().unwrap_or("").to_owned();
+    assert_eq!(saw["projectFile"], "PK");
     assert!(head("getGerberFile").starts_with("PK"));
     assert!(head("getPickAndPlaceFile").starts_with("Designator"));
     assert!(head("getPadsFile").starts_with("PADSPOWER"));
