@@ -41,7 +41,10 @@ pub fn judge(
             | SpawnEnded::OutputEndless
             | SpawnEnded::BusyWithoutOutput(_)
             | SpawnEnded::MemoryOverLimit(_) => Ended::DeadlinePassed,
-            _ => Ended::Returned,
+            SpawnEnded::NotFound | SpawnEnded::Denied => Ended::NotStarted,
+            SpawnEnded::Exited(_) | SpawnEnded::Signalled(_) | SpawnEnded::Failed(_) => {
+                Ended::Returned
+            }
         },
         argv: recorded(&request.argv),
         tool: program.clone(),
