@@ -108,8 +108,9 @@ pub struct StepDef {
     pub timeout_ms: Option<u64>,
     /// Steps of the same phase that must be done first.
     pub needs: Vec<StepId>,
-    /// More input files or globs than the kind knows itself, relative to the board's root.
-    pub inputs: Vec<String>,
+    /// More input files, folders or globs than the kind knows itself, relative to the board's root;
+    /// `None` when the engineer said nothing about them.
+    pub inputs: Option<Vec<String>>,
     /// Files that the step makes, relative to the board's folder.
     pub outputs: Vec<String>,
     /// Command that installs what the step needs, run at most once in the project's folder.
@@ -140,7 +141,7 @@ impl StepDef {
             line("needs", need.as_str());
         }
         for (key, list) in [
-            ("input", &self.inputs),
+            ("input", self.inputs()),
             ("output", &self.outputs),
             ("install", &self.install),
             ("system", &self.systems),
@@ -150,6 +151,12 @@ impl StepDef {
             }
         }
         Digest::of(out.as_bytes())
+    }
+
+    /// The declared inputs; none when nothing was said.
+    #[must_use]
+    pub fn inputs(&self) -> &[String] {
+        self.inputs.as_deref().unwrap_or_default()
     }
 
     /// A text argument of the kind.
@@ -383,7 +390,7 @@ fn step_faults(
         .outputs
         .iter()
         .map(|p| ("outputs", p))
-        .chain(step.inputs.iter().map(|p| ("inputs", p)));
+        .chain(step.inputs().iter().map(|p| ("inputs", p)));
     for (key, path) in paths {
         if let Some(fault) = path_fault(path) {
             add(
@@ -508,7 +515,7 @@ mod tests {
             safety: None,
             timeout_ms: None,
             needs: needs.iter().map(|n| StepId::new(*n).unwrap()).collect(),
-            inputs: vec![],
+            inputs: None,
             outputs: vec![],
             install: vec![],
             systems: vec![],

@@ -229,9 +229,9 @@ impl Case<'_> {
             ReadBack::Unclear if self.safety.freely_repeated() => {
                 self.again(rung, "read back told nothing; the step may be repeated freely")
             }
-            // A guard or read-back that can't tell does not undo what the person said after looking.
-            ReadBack::Partial | ReadBack::Unclear if self.person_settled() => {
-                self.again(rung, "the person looked and said 'retry'")
+            // Where reading can't tell, the word of the person who looked counts, for one attempt.
+            ReadBack::Unclear if self.step.settled_by_person => {
+                self.again(rung, "it can't be told, and the person who looked said 'retry'")
             }
             ReadBack::Unclear if self.step.has_open_failure() && rung.is_some() => self.climb(),
             ReadBack::Partial => {
@@ -239,11 +239,6 @@ impl Case<'_> {
             }
             ReadBack::Unclear => self.ask("it can't be told whether the effect is there"),
         }
-    }
-
-    /// Whether a person was asked about what the last attempt left behind, and said 'retry'.
-    fn person_settled(&self) -> bool {
-        !self.step.unsettled && self.step.settled_by_person
     }
 
     fn after_action(&self, rung: &str) -> Decided {

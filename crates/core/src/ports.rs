@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use crate::check::CheckResult;
 use crate::event::{BlobRef, Ended, Event, NewEvent, OutputRef, ReadBack, RecoveryOutcome};
 use crate::evidence::Evidence;
-use crate::ids::{AttemptNo, BoardName, Digest, LedgerId, Seq, StepKey, StreamId};
+use crate::ids::{AttemptNo, BoardName, Digest, LedgerId, Seq, StepId, StepKey, StreamId};
 use crate::manifest::{KindInfo, ManifestFault, StepDef};
 use crate::row::Row;
 use crate::time::Timestamp;
@@ -349,6 +349,9 @@ pub struct StepContext {
     pub head: Option<(LedgerId, Head)>,
     /// What pcbflow would write under `status:` now.
     pub status: serde_json::Value,
+    /// What the last passes of the steps that this one needs made, by their ids: another digest
+    /// when one of them ran again with another outcome.
+    pub needs: BTreeMap<StepId, Digest>,
     /// Files that the steps of this phase made (paths relative to `board_dir`), for the commit.
     pub phase_outputs: Vec<OutputRef>,
     /// Id of the run, for trailers and messages.

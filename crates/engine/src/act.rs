@@ -14,7 +14,7 @@ use pcbflow_core::ports::{
 };
 use pcbflow_core::time::Timestamp;
 
-use crate::closure;
+use crate::{closure, inputs};
 
 /// How long after its deadline a subsystem may still answer before it is cut off, in
 /// milliseconds. Children end within one second; reports are then still read.
@@ -110,10 +110,17 @@ impl Job {
     async fn closure(&self) -> Result<(Digest, Closure), Box<Evidence>> {
         let mut closure =
             self.subsystem.closure(&self.context, &self.services).await.map_err(Box::new)?;
-        for input in &self.context.step.inputs {
-            closure.files.extend(expand(&self.context.root, input));
-            // A pattern that matches other files tomorrow is another closure.
-            closure.settings.insert(format!("input:{input}"), String::new());
+        let (root, declared) = (self.context.root.clone(), self.context.step.inputs().to_vec());
+        let found = crate::journal::blocking(move || {
+            declared.into_iter().map(|i| (inputs::expand(&root, &i), i)).collect::<Vec<_>>()
+        })
+        .await;
+        for (found, input) in found {
+            // A pattern that matches other files tomorrow is another closure. One that matches
+            // nothing, or more than can be listed, proves nothing in a later run.
+            let proof = if found.whole { String::new() } else { self.context.run.clone() };
+            closure.files.extend(found.files);
+            closure.settings.insert(format!("input:{input}"), proof);
         }
         let digests = Arc::clone(&self.services.digests);
         let root = self.context.root.clone();
@@ -223,58 +230,5 @@ impl Job {
             done = tokio::time::timeout(Duration::from_millis(ms), work) => done.ok(),
             () = stopped => None,
         }
-    }
-}
-
-/// Files that an `inputs:` entry names: the file itself, or all files whose name fits the last
-/// part when it holds `*`. Sorted; at most [`INPUT_FILES_MAX`].
-fn expand(root: &std::path::Path, input: &str) -> Vec<PathBuf> {
-    let path = root.join(input);
-    if !input.contains('*') {
-        return vec![path];
-    }
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return vec![path] };
-    let pattern = name.to_string_lossy().into_owned();
-    let Ok(entries) = std::fs::read_dir(dir) else { return vec![path] };
-    let mut files: Vec<PathBuf> = entries
-        .flatten()
-        .filter(|e| fits(&pattern, &e.file_name().to_string_lossy()))
-        .map(|e| e.path())
-        .take(INPUT_FILES_MAX)
-        .collect();
-    files.sort();
-    files
-}
-
-/// Most files that one `inputs:` entry stands for.
-const INPUT_FILES_MAX: usize = 10_000;
-
-/// Whether `name` fits a pattern in which `*` stands for any characters.
-fn fits(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or("");
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    for (at, part) in parts.iter().enumerate() {
-        if at + 1 == parts.len() {
-            return rest.len() >= part.len() && rest.ends_with(part);
-        }
-        match rest.find(part) {
-            Some(found) => rest = rest.get(found + part.len()..).unwrap_or(""),
-            None => return false,
-        }
-    }
-    rest.is_empty()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits;
-
-    #[test]
-    fn stars() {
-        assert!(fits("*.kicad_sch", "a.kicad_sch"));
-        assert!(fits("a*b*c", "a1b2c") && fits("a*", "a") && fits("*", ""));
-        assert!(!fits("*.kicad_sch", "a.kicad_pcb") && !fits("a*c", "b1c") && !fits("ab*b", "ab"));
     }
 }

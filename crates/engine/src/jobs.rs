@@ -1,10 +1,11 @@
 //! What a subsystem is given: the context of a step, its private folder, its marker.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use pcbflow_core::event::OutputRef;
-use pcbflow_core::ids::{AttemptNo, Digest, PhaseId, RunId, StepKey};
+use pcbflow_core::ids::{AttemptNo, Digest, PhaseId, RunId, StepId, StepKey};
 use pcbflow_core::manifest::{COMMIT_STEP, PhaseDef, StepDef};
 use pcbflow_core::ports::StepContext;
 use pcbflow_core::projection::{BoardState, Stage};
@@ -124,11 +125,31 @@ impl Dispatcher<'_> {
                 state,
                 (step.id.as_str() == COMMIT_STEP).then_some(&phase.id),
             ),
+            needs: needs(state, phase, step),
             phase_outputs,
             run: self.options.run.to_string(),
             round: None,
         }
     }
+}
+
+/// What the passes of the needed steps say. A step that declares no outputs is known by what it ran
+/// on, since nobody can tell what it left behind.
+fn needs(state: &BoardState, phase: &PhaseDef, step: &StepDef) -> BTreeMap<StepId, Digest> {
+    let mut needs = BTreeMap::new();
+    for need in &step.needs {
+        let pass = state.steps.get(&plan::key(&phase.id, need)).and_then(|s| s.pass.as_ref());
+        let Some(pass) = pass else { continue };
+        let mut text = format!("pcbflow need v1\n{}\n", pass.definition);
+        for output in &pass.outputs {
+            text.push_str(&format!("{} {} {}\n", output.path.len(), output.path, output.digest));
+        }
+        if pass.outputs.is_empty() {
+            text.push_str(&format!("{}\n", pass.closure));
+        }
+        needs.insert(need.clone(), Digest::of(text.as_bytes()));
+    }
+    needs
 }
 
 /// Outputs of the passed steps of a phase, the commit left out.

@@ -14,6 +14,7 @@ mod clock;
 mod closure;
 mod dispatcher;
 mod following;
+mod inputs;
 mod jobs;
 mod journal;
 mod look;

@@ -213,7 +213,7 @@ impl Run<'_> {
             safety: None,
             timeout_ms: None,
             needs: Vec::new(),
-            inputs: Vec::new(),
+            inputs: None,
             outputs: Vec::new(),
             install: Vec::new(),
             systems: Vec::new(),

@@ -318,7 +318,7 @@ pub fn awkward(path: &str) -> bool {
 pub fn missing_inputs(context: &StepContext) -> Vec<Signal> {
     context
         .step
-        .inputs
+        .inputs()
         .iter()
         .filter(|i| !i.contains('*') && !context.root.join(i).exists())
         .map(|i| Signal::new(Source::File, signals::INPUT_MISSING).text(i))

@@ -392,7 +392,7 @@ mod tests {
             safety: None,
             timeout_ms: None,
             needs: vec![],
-            inputs: vec![],
+            inputs: None,
             outputs: vec![],
             install: vec![],
             systems: vec![],

@@ -108,11 +108,19 @@ impl Subsystem for ProcessSubsystem {
         if let Some(lock) = &spec.requires.lock {
             closure.files.push(context.root.join(lock));
         }
-        closure.files.extend(
-            context.step.inputs.iter().filter(|i| !i.contains('*')).map(|i| context.root.join(i)),
-        );
         closure.files.sort();
         closure.files.dedup();
+        // What a program reads can't be known from its command line. Where nobody says it, the
+        // step's pass holds for the run that made it and is no proof in a later one.
+        // A step that may not be repeated is not run again for what only may have changed.
+        if safety(context).freely_repeated() {
+            if context.step.inputs.is_none() {
+                closure.settings.insert("inputs not declared, run".into(), context.run.clone());
+            }
+            for (need, digest) in &context.needs {
+                closure.settings.insert(format!("need:{need}"), digest.to_string());
+            }
+        }
         for (name, value) in &spec.env {
             closure.settings.insert(format!("env:{name}"), value.clone());
         }
@@ -154,9 +162,7 @@ impl Subsystem for ProcessSubsystem {
                 return ReadBack::Landed;
             }
         }
-        let kind = KINDS.iter().find(|k| k.name == context.step.uses.as_str());
-        let safety = context.step.safety.max(kind.map(|k| k.safety)).unwrap_or(Safety::Once);
-        if safety.freely_repeated() { ReadBack::Absent } else { ReadBack::Unclear }
+        if safety(context).freely_repeated() { ReadBack::Absent } else { ReadBack::Unclear }
     }
 
     async fn recover(
@@ -172,6 +178,12 @@ impl Subsystem for ProcessSubsystem {
     async fn probe(&self, context: &StepContext, services: &Services, probe: &str) -> CheckResult {
         probe::look(self, context, services, probe).await
     }
+}
+
+/// The promise of the step: that of its kind, or the stricter one of the manifest.
+fn safety(context: &StepContext) -> Safety {
+    let kind = KINDS.iter().find(|k| k.name == context.step.uses.as_str());
+    context.step.safety.max(kind.map(|k| k.safety)).unwrap_or(Safety::Once)
 }
 
 /// File, size and time of the program: another version of it is another closure.

@@ -80,8 +80,12 @@ fn a_board_profits_from_what_another_one_learned() {
     };
     for name in ["a", "b"] {
         let argv = ["sh", "copy.sh", "my folder/data.txt"];
-        let board =
-            Manifest::new(name).phase("05-schematic-audit").command("check", "look", &argv, &[]);
+        let board = Manifest::new(name).phase("05-schematic-audit").command(
+            "check",
+            "look",
+            &argv,
+            &["inputs: ['my folder']"],
+        );
         test.boards(&[&board]);
         let folder = test.board(name).join("my folder");
         fs::create_dir_all(&folder).expect("a folder");

@@ -89,6 +89,85 @@ fn a_finished_board_is_left_alone_and_a_changed_step_runs_again() {
     assert!(test.board("b").join("out/c.txt").is_file());
 }
 
+/// A check of a program that reads `data.txt`, which its command line does not say.
+fn reads_data(more: &[&str]) -> Manifest {
+    let look = ["sh", "-c", "grep -q good data.txt"];
+    Manifest::new("b").phase("05-schematic-audit").command("check", "look", &look, more)
+}
+
+#[test]
+fn a_check_whose_inputs_nobody_declared_runs_in_every_run() {
+    let test = TestEnvironment::new();
+    test.boards(&[&reads_data(&[])]);
+    let data = test.board("b").join("data.txt");
+    std::fs::write(&data, "good").expect("data");
+    test.json(0, &["run", "b"]);
+    let before = test.events("b").len();
+    test.json(0, &["run", "b"]);
+    assert!(at(&test.events("b")[before..], started).contains_key("look"), "{}", test.story("b"));
+    std::fs::write(&data, "bad").expect("data");
+    let bad = test.pcbflow(&["run", "b", "--json"]);
+    assert_ne!(bad.exit, Some(0), "it never looked at the data that changed\n{}", test.story("b"));
+}
+
+#[test]
+fn a_declared_input_that_is_not_there_proves_nothing_later() {
+    let test = TestEnvironment::new();
+    test.boards(&[&reads_data(&["inputs: [dta.txt]"])]);
+    let data = test.board("b").join("data.txt");
+    std::fs::write(&data, "good").expect("data");
+    test.json(0, &["run", "b"]);
+    std::fs::write(&data, "bad").expect("data");
+    assert_ne!(test.pcbflow(&["run", "b", "--json"]).exit, Some(0), "{}", test.story("b"));
+}
+
+#[test]
+fn declared_inputs_spare_a_run_until_one_of_them_changes() {
+    for input in ["data.txt", "d*", "lists"] {
+        let test = TestEnvironment::new();
+        test.boards(&[&reads_data(&[&format!("inputs: ['{input}']")])]);
+        let data = test.board("b").join("data.txt");
+        let listed = test.board("b").join("lists/deep/parts.csv");
+        std::fs::create_dir_all(listed.parent().expect("a folder")).expect("folders");
+        std::fs::write(&data, "good").expect("data");
+        std::fs::write(&listed, "R1").expect("a list");
+        test.json(0, &["run", "b"]);
+        let again = test.json(0, &["run", "b"]);
+        assert_eq!(again["data"]["cause"], "nothing_to_do", "{input}: {again:#}");
+        std::fs::write(&listed, "R2").expect("a list");
+        std::fs::write(&data, "bad").expect("data");
+        assert_ne!(test.pcbflow(&["run", "b", "--json"]).exit, Some(0), "{input}");
+    }
+}
+
+#[test]
+fn a_step_runs_again_when_one_that_it_needs_made_something_else() {
+    let test = TestEnvironment::new();
+    let made = test.board("b").join("made.txt");
+    let board = Manifest::new("b")
+        .phase("05-schematic-audit")
+        .command(
+            "generate",
+            "make",
+            &["cp", "source.txt", "made.txt"],
+            &["outputs: [made.txt]", "inputs: [source.txt]"],
+        )
+        .command(
+            "check",
+            "look",
+            &["sh", "-c", "grep -q good made.txt"],
+            &["needs: [make]", "inputs: []"],
+        );
+    test.boards(&[&board]);
+    let source = test.board("b").join("source.txt");
+    std::fs::write(&source, "good").expect("a source");
+    test.json(0, &["run", "b"]);
+    assert_eq!(test.json(0, &["run", "b"])["data"]["cause"], "nothing_to_do");
+    std::fs::write(&source, "bad").expect("a source");
+    assert_ne!(test.pcbflow(&["run", "b", "--json"]).exit, Some(0), "{}", test.story("b"));
+    assert_eq!(std::fs::read_to_string(made).expect("what was made"), "bad");
+}
+
 #[test]
 fn what_fails_holds_up_only_what_needs_it() {
     let test = TestEnvironment::new();

@@ -257,7 +257,7 @@ fn step(node: &Node, path: &str, faults: &mut Faults) -> Option<StepDef> {
     let safety = node.get("safety").and_then(|n| safety(n, path, faults));
     let timeout_ms =
         node.get("timeout").and_then(|n| duration(n, &format!("{path}.timeout"), faults));
-    let inputs = faults.texts(node, "inputs", path);
+    let inputs = node.get("inputs").map(|_| faults.texts(node, "inputs", path));
     let outputs = faults.texts(node, "outputs", path);
     let install = faults.texts(node, "install", path);
     let (id, uses) = (id?, uses?);

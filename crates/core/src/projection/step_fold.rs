@@ -47,7 +47,6 @@ impl StepState {
         }
         if answer == RETRY_ANSWER && kind != GO_AHEAD_ASK {
             // They were told that the step may have done its work, and say that it is to run.
-            self.unsettled = false;
             self.settled_by_person = true;
         }
         self.stage = Stage::Planned;

@@ -21,6 +21,8 @@ pub struct Model {
     pub passed: bool,
     /// A repetition was proven to be safe since the last attempt.
     proof: bool,
+    /// A person said that it is to run, and it did not since.
+    word: bool,
     publish: bool,
     go_aheads: BTreeMap<String, bool>,
     attempts: u32,
@@ -40,6 +42,7 @@ impl Model {
             attempt_no: AttemptNo(0),
             passed: false,
             proof: true,
+            word: false,
             publish: false,
             go_aheads: BTreeMap::new(),
             attempts: 0,
@@ -57,7 +60,8 @@ impl Model {
         self.proof |= match found {
             ReadBack::Absent => true,
             ReadBack::Partial => self.safety == Safety::Guarded,
-            ReadBack::Landed | ReadBack::Unclear => false,
+            ReadBack::Unclear => self.word,
+            ReadBack::Landed => false,
         };
     }
 
@@ -66,7 +70,7 @@ impl Model {
         self.recoveries = 0;
         self.of_failure.clear();
         // Who says 'retry' to a question about the step was told that it may have done its work.
-        self.proof |= answer == "retry" && kind != GO_AHEAD_ASK;
+        self.word |= answer == "retry" && kind != GO_AHEAD_ASK;
         if kind == GO_AHEAD_ASK && matches!(answer, "yes" | "no") {
             if class.as_str() != EXHAUSTED_CLASS {
                 // The ladder goes on where it stood.
@@ -174,6 +178,7 @@ impl Model {
             assert!(self.publish, "published without a yes");
         }
         self.proof = false;
+        self.word = false;
         self.passed = false;
         let Some((failure, row)) = step.failure.as_ref().zip(row) else { return };
         let settings = policy.settings.get(row.id);

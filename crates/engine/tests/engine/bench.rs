@@ -181,7 +181,7 @@ pub fn step(id: &str, kind: &str, needs: &[&str]) -> StepDef {
         safety: None,
         timeout_ms: None,
         needs: needs.iter().map(|n| n.parse().unwrap()).collect(),
-        inputs: Vec::new(),
+        inputs: None,
         outputs: vec![format!("out/{id}")],
         install: Vec::new(),
         systems: Vec::new(),

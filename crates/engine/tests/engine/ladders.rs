@@ -290,10 +290,27 @@ async fn half_of_an_effect_is_completed_by_a_guarded_step_and_asked_about_by_a_o
     let bench = Bench::new();
     bench.world.script("s", &[Act::PartThenFail("lost"), Act::Pass]);
     assert_eq!(bench.run(&single("once")).await.verdict, Verdict::NeedsPerson);
-    // The person's 'retry' is no proof.
+    // Reading still finds the half: the person's 'retry' is no proof.
     bench.answer("a1", "retry");
     assert_eq!(bench.run(&single("once")).await.verdict, Verdict::NeedsPerson);
     assert_eq!(bench.world.called("run s"), 1);
+}
+
+#[tokio::test]
+async fn where_reading_can_not_tell_the_word_of_the_person_counts_once() {
+    let bench = Bench::new();
+    bench.world.blind.store(true, std::sync::atomic::Ordering::SeqCst);
+    bench.world.script("s", &[Act::Fail("lost"), Act::Fail("lost"), Act::Pass]);
+    assert_eq!(bench.run(&single("once")).await.verdict, Verdict::NeedsPerson);
+    assert_eq!(bench.run(&single("once")).await.verdict, Verdict::NeedsPerson);
+    assert_eq!(bench.world.called("run s"), 1);
+    for (ask, runs) in [("a2", 2), ("a3", 3)] {
+        bench.answer(ask, "retry");
+        bench.run(&single("once")).await;
+        assert_eq!(bench.world.called("run s"), runs, "{:?}", bench.story("s"));
+    }
+    assert_eq!(bench.story("s").last().unwrap(), "step passed: pass");
+    bench.assert_replays();
 }
 
 #[tokio::test]

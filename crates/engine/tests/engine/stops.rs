@@ -98,7 +98,7 @@ async fn what_changed_between_a_stop_and_the_resume_is_run_again() {
     bench.world.script("join", &[Act::UntilStopped, Act::Pass]);
     stop_when(&bench, starts("join"));
     let mut manifest = three_phases();
-    manifest.phases[0].steps[0].inputs = vec!["source".into()];
+    manifest.phases[0].steps[0].inputs = Some(vec!["source".into()]);
     assert_eq!(bench.run(&manifest).await.cause, StopCause::Interrupted);
     bench.wish.clear();
     bench.watcher.on(|_| {});

@@ -98,6 +98,7 @@ impl Board {
             records: Default::default(),
             head: None,
             status: Value::Null,
+            needs: Default::default(),
             phase_outputs: vec![],
             run: "r1".into(),
             round: None,
@@ -127,7 +128,7 @@ fn step(kind: &str, with: Value) -> StepDef {
         safety: None,
         timeout_ms: None,
         needs: vec![],
-        inputs: vec![],
+        inputs: None,
         outputs: vec![],
         install: vec![],
         systems: vec![],
@@ -434,7 +435,7 @@ async fn a_path_that_a_script_takes_apart() {
     let seen = board.run(&context).await;
     assert_eq!(seen.stdout.text, "content\n", "{}", seen.stderr.text);
     // A file that is not there, with an intact name, is another matter.
-    let def = StepDef { inputs: vec!["gone".into()], ..sh("check", "cat gone") };
+    let def = StepDef { inputs: Some(vec!["gone".into()]), ..sh("check", "cat gone") };
     let evidence = failed(board.run(&board.context(def)).await);
     assert!(codes_of(&evidence).contains(&signals::INPUT_MISSING));
 }
@@ -466,14 +467,37 @@ async fn the_closure_moves_with_what_counts() {
     let board = Board::new();
     std::fs::write(board.dir().join("gen.py"), "print(1)").unwrap();
     let with = json!({"script": "gen.py", "args": ["--x"], "env": {"A": "1"}});
-    let def = StepDef { inputs: vec!["a.txt".into(), "*.csv".into()], ..step("check", with) };
+    let def = StepDef { inputs: Some(vec!["a.txt".into(), "*.csv".into()]), ..step("check", with) };
     let context = board.context(def);
     let closure = ProcessSubsystem::new().closure(&context, &board.services).await.unwrap();
     let names: Vec<_> = closure.files.iter().filter_map(|f| f.file_name()?.to_str()).collect();
-    assert_eq!(names, ["a.txt", "gen.py"]);
+    assert_eq!(names, ["gen.py"], "declared inputs are added by the engine");
     assert_eq!(closure.settings["env:A"], "1");
     assert!(closure.settings["program"].contains("python"));
     assert_eq!(board.run(&context).await.stdout.text, "1\n");
+}
+
+#[tokio::test]
+async fn a_pass_holds_in_later_runs_only_where_the_inputs_are_declared() {
+    let board = Board::new();
+    let in_run = async |def: &StepDef, run: &str, need: &[u8]| {
+        let mut context = board.context(def.clone());
+        context.run = run.into();
+        context.needs.insert(StepId::new("before").unwrap(), Digest::of(need));
+        ProcessSubsystem::new().closure(&context, &board.services).await.unwrap()
+    };
+    for kind in ["check", "generate"] {
+        let silent = making("true", &["x"]);
+        let silent = StepDef { uses: format!("process/{kind}").parse().unwrap(), ..silent };
+        let said = StepDef { inputs: Some(Vec::new()), ..silent.clone() };
+        assert_eq!(in_run(&silent, "r1", b"a").await, in_run(&silent, "r1", b"a").await, "{kind}");
+        assert_ne!(in_run(&silent, "r1", b"a").await, in_run(&silent, "r2", b"a").await, "{kind}");
+        assert_eq!(in_run(&said, "r1", b"a").await, in_run(&said, "r2", b"a").await, "{kind}");
+        assert_ne!(in_run(&said, "r1", b"a").await, in_run(&said, "r1", b"b").await, "{kind}");
+    }
+    // What may run only once is not run again for what only may have changed.
+    let once = sh("command", "true");
+    assert_eq!(in_run(&once, "r1", b"a").await, in_run(&once, "r2", b"b").await);
 }
 
 #[tokio::test]
