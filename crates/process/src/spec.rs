@@ -137,17 +137,42 @@ fn rules(step: &StepDef, spec: &CommandSpec, faults: &mut Faults) {
             "a command has no report",
             "use kind: exit, or envelope: true with errors and warnings in the last line",
         ),
-        CheckSpec::RegexInFile { pattern, .. } => {
+        CheckSpec::RegexInFile { path, pattern } => {
+            owned(step, path, faults);
             if let Err(why) = crate::checks::expression(pattern) {
                 faults.add("check.pattern", why, "write a plainer expression");
             }
         }
+        CheckSpec::FileExists { path } => owned(step, path, faults),
         _ => {}
     }
     if let Some(why) =
         (!step.install.is_empty()).then(|| crate::install::argv(step).err()).flatten()
     {
         faults.add("install", why, words::REMEDY);
+    }
+}
+
+/// A file that proves the step is one that it makes (then an old one counts for nothing) or reads
+/// (then a changed one makes it run again). A file that is neither could be of any age.
+fn owned(step: &StepDef, path: &str, faults: &mut Faults) {
+    let below = |folder: &String| {
+        let rest = path.strip_prefix(folder.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let fits = |input: &String| match input.split_once('*') {
+        Some((front, back)) => {
+            let rest = path.strip_prefix(front).unwrap_or("/");
+            !rest.contains('/') && rest.ends_with(back.rsplit('*').next().unwrap_or(back))
+        }
+        None => below(input),
+    };
+    if !step.outputs.iter().any(below) && !step.inputs().iter().any(fits) {
+        faults.add(
+            "check.path",
+            format!("nobody says whether the step makes or reads {path:?}"),
+            "name it under outputs when the step makes it, under inputs when it reads it",
+        );
     }
 }
 

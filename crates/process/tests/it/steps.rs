@@ -286,11 +286,22 @@ async fn an_envelope_outranks_the_status() {
 async fn a_post_condition_is_read_fresh() {
     let board = Board::new();
     let check = CheckSpec::RegexInFile { path: "x".into(), pattern: "^yes$".into() };
-    let acts = StepDef { check: check.clone(), ..sh("command", "echo no > x") };
+    let outputs = vec!["x".to_owned()];
+    let acts = StepDef { check: check.clone(), outputs, ..sh("command", "echo no > x") };
     let evidence = failed(board.run(&board.context(acts)).await);
     assert_eq!(evidence.signals[0].code, signals::POST_CONDITION_UNMET);
-    let looks = StepDef { check, ..sh("check", "true") };
+    let inputs = Some(vec!["x".to_owned()]);
+    let looks = StepDef { check: check.clone(), inputs, ..sh("check", "true") };
     assert_eq!(outcome(board.run(&board.context(looks)).await), CheckOutcome::Fail);
+    // A file of an earlier attempt proves nothing, and one of unknown age is refused.
+    std::fs::write(board.dir().join("x"), "yes\n").unwrap();
+    let lazy =
+        StepDef { check: check.clone(), outputs: vec!["x".to_owned()], ..sh("check", "true") };
+    assert!(
+        codes_of(&failed(board.run(&board.context(lazy)).await)).contains(&codes::OUTPUT_STALE)
+    );
+    let faults = ProcessSubsystem::new().step_faults(&StepDef { check, ..sh("check", "true") });
+    assert_eq!(faults.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["check.path"]);
 }
 
 #[tokio::test]
