@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use pcbflow_core::check::CheckResult;
 use pcbflow_core::event::{Ended, OutputRef, ReadBack};
 use pcbflow_core::evidence::{Evidence, Source, codes};
-use pcbflow_core::manifest::{KindInfo, Safety};
+use pcbflow_core::manifest::{KindInfo, ManifestFault, Safety, StepDef, unmade_check};
 use pcbflow_core::ports::{
     Closure, Observation, Recovery, Services, StepContext, StepResult, Subsystem,
 };
@@ -281,6 +281,10 @@ impl Subsystem for CheckpointSubsystem {
 
     fn kinds(&self) -> Vec<KindInfo> {
         KINDS.to_vec()
+    }
+
+    fn step_faults(&self, step: &StepDef) -> Vec<ManifestFault> {
+        unmade_check(step, false).into_iter().collect()
     }
 
     /// The outputs, and whether they were lost from the history since. The head itself is left

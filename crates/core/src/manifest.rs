@@ -238,6 +238,27 @@ pub struct KindInfo {
     pub public: bool,
 }
 
+/// The fault of a step whose `check` its kind does not make: a check that nobody makes must not look
+/// made. `report` says whether the kind counts findings.
+#[must_use]
+pub fn unmade_check(step: &StepDef, report: bool) -> Option<ManifestFault> {
+    let made = match step.check {
+        CheckSpec::Own => true,
+        CheckSpec::ReportClean(_) => report,
+        _ => false,
+    };
+    let remedy = if report {
+        "use kind: report_clean, or make the other check in a step of kind 'process/check'"
+    } else {
+        "remove it, or make it in a step of kind 'process/check'"
+    };
+    (!made).then(|| ManifestFault {
+        path: "check".to_owned(),
+        fault: format!("a step of kind '{}' does not make this check", step.uses),
+        remedy: remedy.to_owned(),
+    })
+}
+
 /// All faults of a manifest against the kinds that exist; empty when it is valid.
 #[must_use]
 pub fn faults(manifest: &Manifest, kinds: &[KindInfo]) -> Vec<ManifestFault> {

@@ -135,3 +135,9 @@ pub const JOBSET: KindInfo = KindInfo {
 
 /// All of them.
 pub const ALL: &[KindInfo] = &[DRC, ERC, NETLIST, COMPARE, EXPORT, JOBSET];
+
+/// Whether a kind lists findings that limits can be held against.
+#[must_use]
+pub fn counts_findings(kind: &str) -> bool {
+    [&DRC, &ERC, &COMPARE, &EXPORT].iter().any(|k| k.name == kind)
+}

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use pcbflow_core::check::CheckResult;
 use pcbflow_core::evidence::Evidence;
-use pcbflow_core::manifest::{KindInfo, ManifestFault, StepDef, path_fault};
+use pcbflow_core::manifest::{KindInfo, ManifestFault, StepDef, path_fault, unmade_check};
 use pcbflow_core::ports::{
     Closure, Observation, Recovery, RowOverride, Services, StepContext, Subsystem,
 };
@@ -77,6 +77,7 @@ impl Subsystem for Kicad {
                     remedy: "use a path inside the board's folder, with '/'".to_owned(),
                 })
             })
+            .chain(unmade_check(step, kinds::counts_findings(step.uses.as_str())))
             .collect()
     }
 
@@ -141,4 +142,44 @@ fn input_bytes(file: &std::path::Path) -> u64 {
     let Some(Ok(entries)) = file.parent().map(std::fs::read_dir) else { return size(file) };
     let sheets = entries.flatten().map(|e| e.path());
     sheets.filter(|p| p.extension().is_some_and(|e| e == "kicad_sch")).map(|p| size(&p)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use pcbflow_core::check::Limits;
+    use pcbflow_core::manifest::CheckSpec;
+
+    use super::*;
+
+    fn faults(uses: &str, check: CheckSpec) -> Vec<String> {
+        let step = StepDef {
+            id: "s".parse().unwrap(),
+            uses: uses.parse().unwrap(),
+            with: Default::default(),
+            check,
+            safety: None,
+            timeout_ms: None,
+            needs: Vec::new(),
+            inputs: None,
+            outputs: Vec::new(),
+            install: Vec::new(),
+            systems: Vec::new(),
+        };
+        Kicad::new().step_faults(&step).into_iter().map(|f| f.path).collect()
+    }
+
+    #[test]
+    fn a_check_that_a_kind_does_not_make_is_refused() {
+        let report = || CheckSpec::ReportClean(Limits::default());
+        for kind in kinds::ALL {
+            let counts = ["kicad/drc", "kicad/erc", "kicad/compare", "kicad/export"];
+            let wanted = if counts.contains(&kind.name) { Vec::new() } else { vec!["check"] };
+            assert_eq!(faults(kind.name, report()), wanted, "{}", kind.name);
+            assert_eq!(faults(kind.name, CheckSpec::Own), Vec::<String>::new(), "{}", kind.name);
+            let regex = CheckSpec::RegexInFile { path: "a".into(), pattern: "b".into() };
+            for other in [regex, CheckSpec::Exit { expect: vec![0] }] {
+                assert_eq!(faults(kind.name, other), ["check"], "{}", kind.name);
+            }
+        }
+    }
 }
