@@ -12,6 +12,10 @@ use support::*;
 
 const REPORT: &str = r#"{"$schema":"https://schemas.kicad.org/drc.v1.json","coordinate_units":"mm","date":"DATE","kicad_version":"9.0.8","schematic_parity":[],"source":"SOURCE","unconnected_items":[],"violations":[]}"#;
 
+/// What the tool says of a report without findings.
+const COUNTS: &str =
+    "echo Found 0 violations; echo Found 0 unconnected items; echo Found 0 schematic parity issues";
+
 /// A tool that answers `version` and then does what `body` says; `$out` is the report's path.
 fn tool(body: &str) -> String {
     format!(
@@ -39,7 +43,7 @@ fn lies_are_seen_through() {
     let now = "$(date -u +%Y-%m-%dT%H:%M:%S+0000)";
     let say = |source: &str, date: &str| {
         let text = report(source, date).replace('"', "\\\"").replace("$schema", "schema");
-        format!("echo \"{text}\" > \"$out\"; echo Saved DRC Report to $out")
+        format!("echo \"{text}\" > \"$out\"; {COUNTS}; echo Saved DRC Report to $out")
     };
     let good = say("StickHub.kicad_pcb", now);
     let cases: Vec<(&str, String, &str)> = vec![
@@ -57,10 +61,16 @@ fn lies_are_seen_through() {
         ("no canary", good.clone(), "kicad.canary_not_hit"),
         ("status 5, nothing found", format!("{good}; exit 5"), "kicad.report_contradicts_exit"),
         ("more said than listed", format!("{good}; echo Found 3 violations"), "kicad.report_cut"),
-        ("more open said", format!("echo Found 1 unconnected items; {good}"), "kicad.report_cut"),
+        ("more open said", format!("{good}; echo Found 1 unconnected items"), "kicad.report_cut"),
         (
             "more parity said",
-            format!("echo Found 2 schematic parity issues; {good}"),
+            format!("{good}; echo Found 2 schematic parity issues"),
+            "kicad.report_cut",
+        ),
+        ("no count said", good.replace(COUNTS, "true"), "kicad.report_cut"),
+        (
+            "a count in another language",
+            good.replace("echo Found 0 violations", "echo 0 Verletzungen gefunden"),
             "kicad.report_cut",
         ),
         ("segfault", format!("{good}; kill -SEGV $$"), "signal"),
@@ -233,6 +243,7 @@ entry() {
   x=$(echo "$3" | sed 's/.*(at \([0-9.]*\) \([0-9.]*\).*/\1/'); y=$(echo "$3" | sed 's/.*(at \([0-9.]*\) \([0-9.]*\).*/\2/')
   echo "{\"type\":\"$1\",\"severity\":\"error\",\"description\":\"$words\",\"items\":[{\"uuid\":\"$id\",\"pos\":{\"x\":$x,\"y\":$y}}]}"
 }
+COUNTED
 said=$(entry generic-error x "$text"); flagged=$(entry no_connect_dangling x "$flag")
 echo '{"coordinate_units":"mm","date":"'$(date -u +%Y-%m-%dT%H:%M:%S+0000)'","kicad_version":"9.0.8","sheets":['SHEETS'],"source":"'$(basename "$sheet")'"}' > "$out"
 AFTER

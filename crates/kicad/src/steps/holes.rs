@@ -1,6 +1,6 @@
 //! The holes on record, and those that a board has lost since (KI-3).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use pcbflow_core::evidence::{Signal, Source};
 use pcbflow_core::ids::Digest;
@@ -17,12 +17,28 @@ use crate::signals;
 const RECORD_NAME: &str = "holes.json";
 /// Argument: holes that are gone are meant to be.
 pub(crate) const ACCEPT: &str = "accept_holes";
+/// The two states of an acceptance on record.
+const USED: &str = "used";
+const UNUSED: &str = "unused";
 /// Most holes that a message names.
 const SHOWN_MAX: usize = 10;
 
-/// Name of the record of one board file.
+/// Name of the record of one board file: boards of the same name in two folders have one each.
 fn key(project: &Project) -> String {
-    format!("kicad.holes.{}", project.stem)
+    format!("kicad.holes.{}", place(project))
+}
+
+/// Name of the record that says whether [`ACCEPT`] was used up.
+fn used_key(project: &Project) -> String {
+    format!("kicad.holes_accepted.{}", place(project))
+}
+
+/// The board file from the root on, the same on every system.
+fn place(project: &Project) -> String {
+    let folder = project.folder.strip_prefix(&project.root).unwrap_or(&project.folder);
+    let parts = folder.components().map(|c| c.as_os_str().to_string_lossy().into_owned());
+    let name = project.name("kicad_pcb");
+    parts.chain([name]).collect::<Vec<String>>().join("/")
 }
 
 /// The record of a board file, if there is one.
@@ -35,7 +51,9 @@ pub(crate) fn recorded(
     HoleRecord::from_bytes(&blobs.get(&digest).ok()?)
 }
 
-/// Holds a proven board against the record, and gives the new record.
+/// Holds a proven board against the record, and puts what is new on record. An acceptance counts for
+/// the first board that a check sees with it: a later loss asks again, until the argument was taken
+/// out and set anew.
 ///
 /// # Errors
 /// A failure: holes are gone, and nobody said that they are meant to be.
@@ -43,37 +61,56 @@ pub(crate) fn compare(
     session: &mut Session<'_>,
     project: &Project,
     board: &Board,
-) -> Result<BTreeMap<String, String>, Stop> {
-    let blobs = session.services.blobs.as_ref();
-    let was = recorded(session.context, project, blobs);
-    if let Some(record) = &was {
-        let lost = record.lost_on(board);
-        if !lost.is_empty() && !args::flag(&session.context.step, ACCEPT, false) {
-            return Err(lost_stop(session, &lost));
-        }
-        if !lost.is_empty() {
-            session.notes.push(format!("holes that are gone, as accepted: {}", listed(&lost)));
-        }
+) -> Result<(), Stop> {
+    let accepted = args::flag(&session.context.step, ACCEPT, false);
+    let used_key = used_key(project);
+    let used = session.context.records.get(&used_key).is_some_and(|word| word == USED);
+    if accepted != used {
+        let word = if accepted { USED } else { UNUSED };
+        session.records.insert(used_key, word.to_owned());
     }
-    let Some(record) = HoleRecord::of(board) else {
+    let was = recorded(session.context, project, session.services.blobs.as_ref());
+    let lost = was.as_ref().map(|record| record.lost_on(board)).unwrap_or_default();
+    if !lost.is_empty() && (!accepted || used) {
+        if used && accepted {
+            let text = format!("{ACCEPT} was said of an earlier loss; take it out, then set it anew");
+            session.notes.push(text);
+        }
+        return Err(lost_stop(session, &lost));
+    }
+    let now = HoleRecord::of(board);
+    if now.is_none() {
         session.notes.push(format!("more than {HOLES_MAX} holes; none are on record"));
-        return Ok(BTreeMap::new());
-    };
-    if was.as_ref() == Some(&record) {
-        return Ok(BTreeMap::new());
     }
-    let stored = serde_json::to_vec(&record)
-        .map_err(|e| e.to_string())
-        .and_then(|bytes| blobs.put(RECORD_NAME, &bytes).map_err(|e| e.to_string()));
+    let stored = match now.filter(|now| was.as_ref() != Some(now)) {
+        Some(record) => store(session, project, &record),
+        None => true,
+    };
+    if !lost.is_empty() {
+        session.notes.push(format!("holes that are gone, as accepted: {}", listed(&lost)));
+    }
+    if !stored {
+        // What is not on record was not accepted for good: the next check says it again.
+        session.records.remove(&self::used_key(project));
+    }
+    Ok(())
+}
+
+/// Puts the holes on record. A store that refuses is a line in the log.
+fn store(session: &mut Session<'_>, project: &Project, record: &HoleRecord) -> bool {
+    let stored = serde_json::to_vec(record).map_err(|e| e.to_string()).and_then(|bytes| {
+        session.services.blobs.put(RECORD_NAME, &bytes).map_err(|e| e.to_string())
+    });
     match stored {
         // A blob that the store cut is no record.
         Ok(blob) if blob.bytes == blob.true_bytes => {
-            Ok(BTreeMap::from([(key(project), blob.digest.to_string())]))
+            session.records.insert(key(project), blob.digest.to_string());
+            true
         }
-        Ok(_) => Ok(BTreeMap::new()),
+        Ok(_) => false,
         Err(error) => {
             tracing::warn!(%error, "the holes could not be recorded");
-            Ok(BTreeMap::new())
+            false
         }
     }
 }

@@ -19,7 +19,7 @@ const ACCEPT: Arg =
 const HOLES: Arg = (
     "accept_holes",
     false,
-    "true: mounting holes that are gone since the last check are meant to be",
+    "true: mounting holes that are gone at the next check are meant to be; for a later loss, take it out and set it anew",
 );
 const FOOTPRINTS: Arg = (
     "footprint_map",
