@@ -3,7 +3,7 @@
 import { method } from './call.js';
 import { activeDoc, bodyOf, project, version } from './documents.js';
 import { openModal, toast, user } from './desk.js';
-import { file } from './exports.js';
+import { file, zip } from './exports.js';
 
 const log = [];
 const constant = (value) => method(() => value, { sync: true });
@@ -45,13 +45,12 @@ export const system = {
     }),
     getProjectFile: method(async (_, name = project.name, password, kind = 'epro2') => {
       if (!project.uuid) return undefined;
-      const documents = {};
+      const documents = { 'project.json': JSON.stringify({ uuid: project.uuid, name: project.name, boards: project.boards }) };
       for (const board of project.boards) {
         const uuids = board.schematic.page.map((page) => page.uuid).concat(board.pcb?.uuid ?? []);
-        for (const uuid of uuids) documents[uuid] = await bodyOf(uuid);
+        for (const uuid of uuids) documents[`${uuid}.json`] = JSON.stringify(await bodyOf(uuid));
       }
-      const text = JSON.stringify({ project: project.uuid, name: project.name, documents });
-      return file(`${name}.${kind}`, text, 'application/zip');
+      return file(`${name}.${kind}`, zip(documents), 'application/zip');
     }),
   },
 };

@@ -17,10 +17,8 @@ let changed = () => {};
 export function onChange(action) {
   changed = action;
 }
-export const redraw = () => changed();
 export const activeDoc = () => active;
 export const openDocs = () => [...open.values()];
-export const docOf = (uuid) => open.get(uuid);
 export const tabId = (doc) => `${doc.uuid}@${project.uuid}`;
 
 class Doc {

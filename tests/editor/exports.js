@@ -4,6 +4,9 @@ import { pinsOf, placed, resolve } from './nets.js';
 
 const CRC_POLYNOMIAL = 0xedb88320;
 const MM_PER_MIL = 0.0254;
+// Pads have one size here; holes are those of a pin header.
+const PAD_SIZE = 40;
+const PAD_DRILL = 28;
 
 export function file(name, content, type = 'application/octet-stream') {
   return new File([content], name, { type });
@@ -96,18 +99,18 @@ function bounds(points, margin = 200) {
   return [Math.min(...xs) - margin, Math.min(...ys) - margin, Math.max(...xs) + margin, Math.max(...ys) + margin];
 }
 
-// The board in the text form of PADS Layout.
+// The board in the text form of PADS Layout, mils: shapes, parts, connections with their tracks, outline.
 export function pads(records) {
   const parts = records.filter((record) => record.kind === 'component');
-  const box = bounds(parts.flatMap(padsOf));
   const word = (text) => String(text ?? 'X').replaceAll(/[^A-Za-z0-9_.-]/g, '_');
   const shapes = new Map(parts.map((part) => [word(part.footprint?.name), part]));
   const out = ['!PADS-POWERPCB-V9.5-MILS! DESIGN DATABASE ASCII FILE 1.0', '*PCB*        GENERAL PARAMETERS OF THE PCB DESIGN', '',
     'UNITS        0', 'MAXIMUMLAYER 2', '', '*PARTDECAL*  ITEMS', ''];
   for (const [name, part] of shapes) {
-    out.push(`${name} M 0 0 0 0 ${part.pads.length} 1 0`);
+    const drill = part.through ? PAD_DRILL : 0;
+    out.push(`${name} I 0 0 0 ${part.pads.length} 1 0 0`);
     for (const pad of part.pads) out.push(`T${pad.x} ${pad.y} ${pad.x} ${pad.y} ${pad.number}`);
-    out.push('PAD 0 3', '-2 40 R 0', '-1 0 R', '0 0 R', '');
+    out.push('PAD 0 3', `-2 ${PAD_SIZE} R ${drill}`, `-1 ${drill ? PAD_SIZE : 0} R`, `0 ${drill ? PAD_SIZE : 0} R`, '');
   }
   out.push('*PARTTYPE*   ITEMS', '');
   for (const [name] of shapes) out.push(`${name} M UND 0 0 0 0 N`, `G:${name}`, '');
@@ -116,18 +119,37 @@ export function pads(records) {
     const name = word(part.footprint?.name);
     out.push(`${part.designator} ${name}@${name} ${part.x} ${part.y} ${part.rotation}.000 U N 0 -1 0 -1 0`);
   }
-  out.push('', '*NET*        NETS', '');
+  out.push('', '*ROUTE*      ROUTES', '', ...padsRoutes(parts, records), ...padsOutline(parts), '*END*     OF ASCII OUTPUT FILE', '');
+  return out.join('\r\n');
+}
+
+// Nets as pairs of pins; the tracks of a net stand under its first pair.
+function padsRoutes(parts, records) {
   const nets = new Map();
   for (const part of parts) {
     for (const pad of part.pads.filter((p) => p.net)) {
       nets.set(pad.net, (nets.get(pad.net) ?? []).concat(`${part.designator}.${pad.number}`));
     }
   }
-  for (const [net, pins] of nets) out.push(`*SIGNAL* ${net}`, ...pins, '');
-  out.push('*LINES*      LINES ITEMS', '', `OUTLINE BOARD ${box[0]} ${box[1]} 1 0`, 'CLOSED 5 10 1');
+  const out = [];
+  for (const [net, pins] of nets) {
+    out.push(`*SIGNAL* ${net}`);
+    const pair = (at) => [pins[at - 1], pins[at]].filter(Boolean).join(' ');
+    for (const track of records.filter((r) => r.kind === 'line' && r.net === net)) {
+      const end = `${track.layer} ${track.lineWidth} 1792`;
+      out.push(pair(1), `${track.startX} ${track.startY} ${end}`, `${track.endX} ${track.endY} ${end}`);
+    }
+    for (let at = 1; at < Math.max(2, pins.length); at += 1) out.push(pair(at));
+    out.push('');
+  }
+  return out;
+}
+
+function padsOutline(parts) {
+  const box = bounds(parts.flatMap(padsOf));
   const [width, height] = [box[2] - box[0], box[3] - box[1]];
-  out.push('0 0', `${width} 0`, `${width} ${height}`, `0 ${height}`, '0 0', '', '*END*     OF ASCII OUTPUT FILE', '');
-  return out.join('\r\n');
+  return ['*LINES*      LINES ITEMS', '', `OUTLINE BOARD ${box[0]} ${box[1]} 1 0`, 'CLOSED 5 10 1',
+    '0 0', `${width} 0`, `${width} ${height}`, `0 ${height}`, '0 0', ''];
 }
 
 // The board for an autorouter, as far as its parts go.

@@ -184,7 +184,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "crash-kicad",
         title: "the release binary killed at 40 random moments of the real KiCad flow",
-        budget_min: 7,
+        budget_min: 6,
         heavy: true,
         commands: &[&[
             "cargo",
@@ -203,7 +203,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "boards",
         title: "KiCad's demo boards up to 20 MB, and the corpus of real projects where it is",
-        budget_min: 8,
+        budget_min: 7,
         heavy: true,
         commands: &[
             &[

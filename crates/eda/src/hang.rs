@@ -300,10 +300,10 @@ async fn wait_detached(old: &Session) {
     }
 }
 
-/// Whether a page's process worked for a good part of the time between two looks.
+/// Whether a page's process worked between two looks; on a busy machine it gets little to do so.
 fn busy(before: &[Process], after: &[Process]) -> bool {
     /// Processor time that counts as work, in seconds.
-    const BUSY_SECONDS_MIN: f64 = 0.2;
+    const BUSY_SECONDS_MIN: f64 = 0.1;
     after.iter().filter(|p| p.kind == "renderer").any(|p| {
         let old = before.iter().find(|b| b.pid == p.pid);
         old.is_some_and(|b| p.cpu_seconds - b.cpu_seconds >= BUSY_SECONDS_MIN)

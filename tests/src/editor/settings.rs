@@ -1,4 +1,5 @@
 //! How the stand-in behaves when nothing is broken: habits and delays of the real editor.
+//! A page takes them at its load; one that is open keeps what it has.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,7 @@
 //! What the page promises, in a real browser: its good habits and its bad ones.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use super::browser::{desk, saw};
@@ -15,6 +17,8 @@ fn saved_kinds(state: &Value) -> Vec<String> {
 #[test]
 fn a_circuit_is_placed_wired_read_back_and_saved() {
     let editor = desk();
+    // Wide gaps, so that a slow machine does not close them.
+    editor.set(&json!({ "latency": { "settle": 700, "net_settle": 4000 } }));
     let saw = saw(&editor, "draw");
     assert_eq!(saw["keys"], json!(["e1", "R1", 0, "R1"]));
     assert_eq!((&saw["stale"], &saw["settled"]), (&json!(0), &json!(1)));
@@ -28,6 +32,7 @@ fn a_circuit_is_placed_wired_read_back_and_saved() {
         (&saw["drc"], &saw["saved"], &saw["inked"]),
         (&json!(true), &json!(true), &json!(true))
     );
+    assert!(saw["picture"].as_str().is_some_and(|p| p.starts_with("iVBORw0KGgo")), "a PNG");
     assert_eq!(saw["title"], "door-sensor | EasyEDA Pro - V3.2.149 (stand-in)");
     let kinds = saved_kinds(&editor.state());
     let count = |kind: &str| kinds.iter().filter(|k| *k == kind).count();
@@ -89,8 +94,30 @@ fn the_layout_comes_from_the_schematic_and_gives_files() {
     assert_eq!(saw["saved"], true);
     assert_eq!(saw["bom"], 5, "a heading, three parts and the end");
     let head = |get: &str| saw["files"][get]["head"].as_str().unwrap_or("").to_owned();
+    assert_eq!(saw["projectFile"], "PK");
     assert!(head("getGerberFile").starts_with("PK"));
     assert!(head("getPickAndPlaceFile").starts_with("Designator"));
     assert!(head("getPadsFile").starts_with("PADSPOWER"));
     assert_eq!(head("getDsnFile"), "pcbboard");
+    kicad_reads(saw["pads"].as_str().expect("a text"));
+}
+
+/// The PADS text is one that KiCad takes: parts, pads with nets, tracks and the outline.
+fn kicad_reads(pads: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, board) = (folder.path().join("b.asc"), folder.path().join("b.kicad_pcb"));
+    std::fs::write(&text, pads).expect("a file");
+    let import = Command::new("kicad-cli-10")
+        .args(["pcb", "import", "--format", "pads", "--output"])
+        .args([&board, &text])
+        .env("HOME", folder.path())
+        .output()
+        .expect("`kicad-cli-10` is on PATH: `cargo xtask setup` installs it");
+    assert!(import.status.success(), "{}", String::from_utf8_lossy(&import.stderr));
+    let board = std::fs::read_to_string(board).expect("a board");
+    let count = |what: &str| board.matches(what).count();
+    assert_eq!((count("(footprint "), count("(pad "), count("(gr_line")), (3, 6, 4));
+    // Two pads and the track.
+    assert_eq!((count("(net \"VCC\")"), count("(net \"LED_K\")")), (3, 2));
+    assert_eq!(count("(segment"), 1);
 }

@@ -10,6 +10,9 @@ use super::browser::{Browser, address, desk, saw, until};
 /// How long a pulse is watched: several beats of a page that is well.
 const PULSE_LOOK: Duration = Duration::from_millis(600);
 
+/// A fault's two words and parameters, and what it shows.
+type Case<'a> = (&'a str, &'a str, Value, &'a [(&'a str, Value)]);
+
 /// One browser that loads the page again for each fault.
 struct Tour {
     editor: StandIn,
@@ -65,7 +68,7 @@ impl Tour {
     }
 
     /// Holds what a load with a fault shows against what it should.
-    fn expect(&mut self, cases: &[(&str, &str, Value, &[(&str, Value)])]) {
+    fn expect(&mut self, cases: &[Case<'_>]) {
         for (id, variant, params, expected) in cases {
             let seen = self.with(id, variant, params.clone());
             for (key, value) in *expected {
@@ -86,7 +89,7 @@ fn loads_fail_as_armed() {
         ("EDA-8", "stuck", none(), &[("progress", json!("20"))]),
         ("EDA-8", "no_boards", none(), &[("boards", json!(0))]),
         ("EDA-8", "rejects", none(), &[("read", json!("throw: 获取失败"))]),
-        ("EDA-9", "late", json!({ "delay_ms": 2000 }), &[("root", json!("undefined"))]),
+        ("EDA-9", "late", json!({ "delay_ms": 60_000 }), &[("root", json!("undefined"))]),
         ("EDA-9", "absent", none(), &[("root", json!("undefined")), ("frame", json!(false))]),
         ("EDA-9", "iframe", none(), &[("root", json!("undefined")), ("frame", json!(true))]),
         ("EDA-11", "version", json!({ "version": "4.0.1" }), &[("version", json!("4.0.1"))]),
@@ -152,6 +155,31 @@ fn a_login_that_ends_shows_in_the_page_and_comes_back() {
     });
     let new = tour.with("BR-3", "logged_out", json!({}));
     assert_eq!((&new["loginButton"], &new["isLogin"]), (&json!(true), &json!(false)));
+}
+
+#[test]
+fn a_click_or_the_form_brings_a_login_back() {
+    for (test, form) in [("restore", Value::Null), ("form", json!(true))] {
+        let editor = desk();
+        let saw = saw(&editor, test);
+        assert_eq!(saw["before"], json!([true, ""]), "{test}");
+        assert_eq!(saw["form"], form, "{test}");
+        assert_eq!((&saw["button"], &saw["formAfter"]), (&json!(false), &json!(false)), "{test}");
+        assert_eq!(saw["project"], "door-sensor", "{test}: what the address names is opened");
+    }
+}
+
+#[test]
+fn the_second_window_only_looks_until_the_first_is_gone() {
+    let editor = desk();
+    let mut first = Browser::open(&editor.first_page_url());
+    until("the first window is there", &editor, |e| e.events("document_opened").len() == 1);
+    let locked = saw(&editor, "look");
+    assert_eq!((&locked["create"], &locked["read"]), (&json!("undefined"), &json!(0)));
+    assert!(locked["banner"].as_str().is_some_and(|text| text.contains("another window")));
+    first.kill();
+    until("the lease is free", &editor, |e| !e.events("lease_free").is_empty());
+    assert_eq!(saw(&editor, "look")["create"], "object");
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub enum Closed {
     Gracefully,
     /// It had to be ended; what it had not written is lost (up to half a minute of it).
     Killed,
-    /// It had ended before, by itself or by somebody else's hand.
+    /// It had ended before or in another way, by itself or by somebody else's hand.
     WasGone,
     /// It is not ours and runs on.
     LeftAlone,
@@ -106,16 +106,14 @@ impl Browser {
             return left_over.close(Some(&self.client), within).await;
         }
         let Some(mut ours) = self.ours.take() else { return Closed::LeftAlone };
-        if ours.child.ended().is_some() {
-            owner::others_end(&ours.folder).await;
-            lock::remove_of_ended_child(&ours.folder, ours.child.pid());
-            return Closed::WasGone;
-        }
+        // A browser that dies loses its socket a moment before it can be collected.
+        let lost = self.client.lost().is_some();
         let until = tokio::time::Instant::now() + within;
         let asked = self.client.close_browser(within).await;
         let ended = tokio::time::timeout_at(until, ours.child.wait()).await;
         let closed = match (asked, ended) {
-            (Ok(()), Ok(Ok(_))) => Closed::Gracefully,
+            (Ok(()), Ok(Ok(how))) if !lost && how.status == Some(0) => Closed::Gracefully,
+            (_, Ok(Ok(_))) => Closed::WasGone,
             (asked, _) => {
                 tracing::debug!(?asked, "the browser did not end when it was asked");
                 ours.child.kill().await;
@@ -123,7 +121,7 @@ impl Browser {
             }
         };
         owner::others_end(&ours.folder).await;
-        if closed == Closed::Killed {
+        if closed != Closed::Gracefully {
             lock::remove_of_ended_child(&ours.folder, ours.child.pid());
         }
         closed

@@ -242,9 +242,12 @@ impl Session {
     /// # Errors
     /// [`CallError::DeadlinePassed`] when the page can't be stopped in this way.
     pub async fn terminate(&self, within: Duration) -> Result<(), CallError> {
-        self.call("Runtime.terminateExecution", json!({}), within).await?;
-        self.client.shared().terminated(&self.id);
-        Ok(())
+        self.client.shared().stopping(&self.id);
+        // Also a caller that gives up leaves the session as it was.
+        let mut stopping = Stopping { session: self, worked: false };
+        let stopped = self.call("Runtime.terminateExecution", json!({}), within).await;
+        stopping.worked = stopped.is_ok();
+        stopped.map(drop)
     }
 
     /// Loads the page again; what it has not saved is lost. Brings a crashed page back.
@@ -324,6 +327,18 @@ impl Session {
             tokio::time::sleep(ms(LOOK_MS)).await;
         }
         Err(late())
+    }
+}
+
+/// A stop under way.
+struct Stopping<'a> {
+    session: &'a Session,
+    worked: bool,
+}
+
+impl Drop for Stopping<'_> {
+    fn drop(&mut self) {
+        self.session.client.shared().stopped(&self.session.id, self.worked);
     }
 }
 

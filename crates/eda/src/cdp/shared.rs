@@ -17,6 +17,9 @@ const SESSIONS_MAX: usize = 64;
 /// Most open windows of a session.
 const WINDOWS_MAX: usize = 16;
 
+/// The call that runs a script.
+const EVALUATE: &str = "Runtime.evaluate";
+
 /// What a call comes to.
 pub(super) type Outcome = Result<Value, CallError>;
 
@@ -49,6 +52,8 @@ struct Tab {
     target: String,
     crashed: Option<(String, i64)>,
     detached: bool,
+    /// Its script is being stopped; the browser has several words for what that does to a call.
+    stopping: bool,
     dialog: Option<Dialog>,
     windows: BTreeMap<u64, Facts>,
 }
@@ -180,10 +185,22 @@ impl Shared {
         }
     }
 
-    /// The script of a page was stopped: evaluates in flight will not be answered.
-    pub(super) fn terminated(&self, session: &str) {
+    /// The script of a page is about to be stopped.
+    pub(super) fn stopping(&self, session: &str) {
+        if let Some(tab) = self.state().sessions.get_mut(session) {
+            tab.stopping = true;
+        }
+    }
+
+    /// It was, or could not be. If it was, evaluates in flight will not be answered.
+    pub(super) fn stopped(&self, session: &str, worked: bool) {
         let mut state = self.state();
-        state.fail(session, "Runtime.evaluate", &CallError::Terminated);
+        if worked {
+            state.fail(session, EVALUATE, &CallError::Terminated);
+        }
+        if let Some(tab) = state.sessions.get_mut(session) {
+            tab.stopping = false;
+        }
     }
 
     /// Takes a message of the socket.
@@ -193,7 +210,12 @@ impl Shared {
             Frame::Answer { id, outcome } => {
                 // An answer after its deadline has nobody who waits.
                 if let Some(call) = state.calls.remove(&id) {
-                    let outcome = outcome.map_err(|refusal| refused(&call.method, refusal));
+                    let tab = call.session.as_ref().and_then(|s| state.sessions.get(s));
+                    let stopping = call.method == EVALUATE && tab.is_some_and(|t| t.stopping);
+                    let outcome = outcome.map_err(|refusal| match stopping {
+                        true => CallError::Terminated,
+                        false => refused(&call.method, refusal),
+                    });
                     tell(call, outcome);
                 }
             }

@@ -120,7 +120,8 @@ const METHODS: &[&str] = &[
     "Page.javascriptDialogOpening",
     "Page.javascriptDialogClosed",
     "Inspector.targetReloadedAfterCrash",
-    "Target.attachedToTarget",
+    "Inspector.targetCrashed",
+    "Inspector.detached",
 ];
 
 #[test]
