@@ -155,11 +155,11 @@ fn whole(report: &Report, lists: Lists, said: &str) -> Result<usize, Signal> {
 const VIOLATIONS: &str = "violations";
 
 /// The number in the last `Found 15 violations`, which need not begin its line. A last one that is
-/// no number is none: an earlier one may be of something else.
+/// no number (`1,273`, `1 273`) is none: an earlier one may be of something else.
 fn number_said(said: &str, what: &str) -> Option<usize> {
     let numbers = said.split("Found ").skip(1).filter_map(|rest| {
-        let (number, rest) = rest.split_once(' ')?;
-        rest.starts_with(what).then(|| number.parse().ok())
+        let (number, _) = rest.lines().next()?.split_once(what)?;
+        Some(number.trim().parse().ok())
     });
     numbers.last().flatten()
 }
@@ -281,6 +281,8 @@ mod tests {
         for (from, to) in [
             ("Found 1 violations", "1 Verletzungen gefunden"),
             ("Found 1 violations", "Found 1,001 violations"),
+            ("Found 1 violations", "Found 1 violations\nFound 1 001 violations"),
+            ("Found 1 violations", "Found violations"),
             ("Found 0 unconnected items\n", ""),
             ("Found 1 schematic parity issues\n", ""),
         ] {
@@ -295,7 +297,10 @@ mod tests {
             assert_eq!(of(&drc, &good.replace(from, to)), cut, "{to}");
         }
         let more: Report = serde_json::from_str(&drc).unwrap();
-        assert_eq!(whole(&more, Lists::Drc { parity: true }, &good.replace("1 v", "4 v")).ok(), Some(3));
+        assert_eq!(
+            whole(&more, Lists::Drc { parity: true }, &good.replace("1 v", "4 v")).ok(),
+            Some(3)
+        );
         let sheets = format!(
             r#"{{"source":"","date":"","sheets":[{{"violations":[{one}]}},{{"violations":[{one}]}}]}}"#
         );

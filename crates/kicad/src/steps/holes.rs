@@ -73,7 +73,8 @@ pub(crate) fn compare(
     let lost = was.as_ref().map(|record| record.lost_on(board)).unwrap_or_default();
     if !lost.is_empty() && (!accepted || used) {
         if used && accepted {
-            let text = format!("{ACCEPT} was said of an earlier loss; take it out, then set it anew");
+            let text =
+                format!("{ACCEPT} was said of an earlier loss; take it out, then set it anew");
             session.notes.push(text);
         }
         return Err(lost_stop(session, &lost));
