@@ -17,9 +17,8 @@ use crate::signals;
 const RECORD_NAME: &str = "holes.json";
 /// Argument: holes that are gone are meant to be.
 pub(crate) const ACCEPT: &str = "accept_holes";
-/// The two states of an acceptance on record.
-const USED: &str = "used";
-const UNUSED: &str = "unused";
+/// In the record of an ask: its loss was accepted, or the holes are there again.
+const SETTLED: &str = "settled";
 /// Most holes that a message names.
 const SHOWN_MAX: usize = 10;
 
@@ -28,9 +27,9 @@ fn key(project: &Project) -> String {
     format!("kicad.holes.{}", place(project))
 }
 
-/// Name of the record that says whether [`ACCEPT`] was used up.
-fn used_key(project: &Project) -> String {
-    format!("kicad.holes_accepted.{}", place(project))
+/// Name of the record of the loss that a person was asked about.
+fn asked_key(project: &Project) -> String {
+    format!("kicad.holes_asked.{}", place(project))
 }
 
 /// The board file from the root on, the same on every system.
@@ -47,13 +46,17 @@ pub(crate) fn recorded(
     project: &Project,
     blobs: &dyn Blobs,
 ) -> Option<HoleRecord> {
-    let digest: Digest = context.records.get(&key(project))?.parse().ok()?;
+    read(context, &key(project), blobs)
+}
+
+fn read(context: &StepContext, key: &str, blobs: &dyn Blobs) -> Option<HoleRecord> {
+    let digest: Digest = context.records.get(key)?.parse().ok()?;
     HoleRecord::from_bytes(&blobs.get(&digest).ok()?)
 }
 
-/// Holds a proven board against the record, and puts what is new on record. An acceptance counts for
-/// the first board that a check sees with it: a later loss asks again, until the argument was taken
-/// out and set anew.
+/// Holds a proven board against the record, and puts what is new on record. [`ACCEPT`] is the answer
+/// to the loss that was asked about when the argument was not there yet: more holes that are gone,
+/// or those of a later day, ask again.
 ///
 /// # Errors
 /// A failure: holes are gone, and nobody said that they are meant to be.
@@ -62,50 +65,45 @@ pub(crate) fn compare(
     project: &Project,
     board: &Board,
 ) -> Result<(), Stop> {
-    let accepted = args::flag(&session.context.step, ACCEPT, false);
-    let used_key = used_key(project);
-    let used = session.context.records.get(&used_key).is_some_and(|word| word == USED);
-    if accepted != used {
-        let word = if accepted { USED } else { UNUSED };
-        session.records.insert(used_key, word.to_owned());
-    }
-    let was = recorded(session.context, project, session.services.blobs.as_ref());
+    let blobs = session.services.blobs.as_ref();
+    let was = recorded(session.context, project, blobs);
     let lost = was.as_ref().map(|record| record.lost_on(board)).unwrap_or_default();
-    if !lost.is_empty() && (!accepted || used) {
-        if used && accepted {
-            let text =
-                format!("{ACCEPT} was said of an earlier loss; take it out, then set it anew");
-            session.notes.push(text);
-        }
-        return Err(lost_stop(session, &lost));
+    let asked = read(session.context, &asked_key(project), blobs);
+    let is_answered = args::flag(&session.context.step, ACCEPT, false);
+    if !lost.is_empty() && !is_answered {
+        store(session, asked_key(project), &HoleRecord::of_holes(lost.clone()));
+        return Err(lost_stop(session, &lost, "holes_gone"));
+    }
+    if !asked.as_ref().map_or(lost.is_empty(), |asked| asked.has_all(&lost)) {
+        return Err(lost_stop(session, &lost, "holes_not_accepted"));
     }
     let now = HoleRecord::of(board);
     if now.is_none() {
         session.notes.push(format!("more than {HOLES_MAX} holes; none are on record"));
     }
     let stored = match now.filter(|now| was.as_ref() != Some(now)) {
-        Some(record) => store(session, project, &record),
+        Some(record) => store(session, key(project), &record),
         None => true,
     };
     if !lost.is_empty() {
         session.notes.push(format!("holes that are gone, as accepted: {}", listed(&lost)));
     }
-    if !stored {
-        // What is not on record was not accepted for good: the next check says it again.
-        session.records.remove(&self::used_key(project));
+    // What is not on record yet is accepted once more by the next check.
+    if asked.is_some() && stored {
+        session.records.insert(asked_key(project), SETTLED.to_owned());
     }
     Ok(())
 }
 
-/// Puts the holes on record. A store that refuses is a line in the log.
-fn store(session: &mut Session<'_>, project: &Project, record: &HoleRecord) -> bool {
+/// Puts holes on record. A store that refuses is a line in the log.
+fn store(session: &mut Session<'_>, key: String, record: &HoleRecord) -> bool {
     let stored = serde_json::to_vec(record).map_err(|e| e.to_string()).and_then(|bytes| {
         session.services.blobs.put(RECORD_NAME, &bytes).map_err(|e| e.to_string())
     });
     match stored {
         // A blob that the store cut is no record.
         Ok(blob) if blob.bytes == blob.true_bytes => {
-            session.records.insert(key(project), blob.digest.to_string());
+            session.records.insert(key, blob.digest.to_string());
             true
         }
         Ok(_) => false,
@@ -116,7 +114,7 @@ fn store(session: &mut Session<'_>, project: &Project, record: &HoleRecord) -> b
     }
 }
 
-fn lost_stop(session: &Session<'_>, lost: &[RecordedHole]) -> Stop {
+fn lost_stop(session: &Session<'_>, lost: &[RecordedHole], variant: &str) -> Stop {
     let mut evidence = session.evidence();
     let count = i64::try_from(lost.len()).unwrap_or(i64::MAX);
     let text = listed(lost);
@@ -124,7 +122,7 @@ fn lost_stop(session: &Session<'_>, lost: &[RecordedHole]) -> Stop {
     let owners: BTreeSet<&str> = lost.iter().map(|h| h.owner.as_str()).collect();
     let owners: Vec<&str> = owners.into_iter().take(SHOWN_MAX).collect();
     let slots = [
-        ("variant", "holes_gone".to_owned()),
+        ("variant", variant.to_owned()),
         ("count", count.to_string()),
         ("items", owners.join(", ")),
     ];
