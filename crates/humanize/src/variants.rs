@@ -76,6 +76,14 @@ pub const VARIANTS: &[Variant] = &[
         ask: Some("Put the holes back, or say in the project file that they may go"),
     },
     Variant {
+        class: "KI-3",
+        name: "holes_not_accepted",
+        what: "The board has lost {count:hole|holes} that you have not accepted.",
+        why: Some("Your answer was about an earlier check; now these are gone: {items}."),
+        healed: "Each hole is back in its place.",
+        ask: Some("Put the holes back, or take the old answer out and run again"),
+    },
+    Variant {
         class: "KI-6",
         name: "planted_fault_missed",
         what: "I could not trust the result of this check.",

@@ -4,9 +4,9 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use pcbflow_core::check::{CheckOutcome, CheckResult, Gate};
+use pcbflow_core::check::{CheckOutcome, Gate};
 use pcbflow_core::event::RecoveryOutcome;
-use pcbflow_core::ports::{Recovery, Subsystem as _};
+use pcbflow_core::ports::Subsystem as _;
 use pcbflow_kicad::Kicad;
 use pcbflow_kicad::cli::FindEnv;
 use pcbflow_kicad::rows::{actions, probes};
@@ -28,20 +28,6 @@ fn stickhub(major: u32, kicad: Kicad) -> Option<Bench> {
     let bench = Bench::with(kicad);
     bench.bring(&demo);
     Some(bench)
-}
-
-impl Bench {
-    fn act(&mut self, uses: &str, with: &[(&str, Value)], class: &str, action: &str) -> Recovery {
-        let context = self.context(uses, with);
-        let done = wait(self.kicad.recover(&context, &self.services, class, action));
-        self.notes.extend(done.notes.clone());
-        done
-    }
-
-    fn prove(&self, uses: &str, with: &[(&str, Value)], probe: &str) -> CheckResult {
-        let context = self.context(uses, with);
-        wait(self.kicad.probe(&context, &self.services, probe))
-    }
 }
 
 /// Where a tool is, by its own name.
@@ -392,65 +378,6 @@ fn ki_2_mapped_footprints_come_back() {
         let check = bench.check("kicad/drc", &drc);
         let dropped = check.findings.iter().any(|f| f.rule == "missing_footprint");
         assert!(!dropped, "KiCad reads the part as well");
-    }
-}
-
-/// A mounting hole that no symbol stands for is missed by no check of KiCad's.
-#[test]
-fn ki_3_a_hole_that_is_gone_is_named_and_put_back_beside_the_outputs() {
-    let hole = "(footprint \"x:MountingHole\" (layer \"F.Cu\") (uuid \"10000000-0000-4000-8000-000000000077\") (at 200 60)
-        (property \"Reference\" \"H77\" (at 0 0 0) (layer \"F.Fab\") (uuid \"10000000-0000-4000-8000-000000000078\") (effects (font (size 1 1) (thickness 0.15))))
-        (attr exclude_from_pos_files exclude_from_bom)
-        (pad \"\" np_thru_hole circle (at 0 0) (size 3.2 3.2) (drill 3.2) (layers \"*.Cu\" \"*.Mask\") (uuid \"10000000-0000-4000-8000-000000000079\")))";
-    for major in [9, 10] {
-        let Some(mut bench) = stickhub(9, Kicad::new()) else { return };
-        let with = vec![("board", json!(BOARD)), ("parity", json!(false)), ("kicad", json!(major))];
-        let path = bench.root().join(BOARD);
-        let without = std::fs::read(&path).unwrap();
-        let doc = Document::parse(without.clone()).unwrap();
-        let mut edit = Edit::new(&doc);
-        edit.insert_child(doc.root(), doc.root().children_named("footprint").last(), hole).unwrap();
-        std::fs::write(&path, edit.finish().unwrap()).unwrap();
-        let first = bench.run("kicad/drc", &with);
-        assert!(first.records.contains_key("kicad.holes.StickHub"), "{:?}", first.records);
-        bench.records.extend(first.records.clone());
-        let errors = checked(first).counts.errors;
-        assert_eq!(bench.check("kicad/drc", &with).counts.errors, errors, "nothing is gone");
-        assert_eq!(
-            bench.prove("kicad/drc", &with, probes::HOLES_EQUAL).outcome,
-            CheckOutcome::Pass
-        );
-
-        std::fs::write(&path, &without).unwrap();
-        let evidence = failed(bench.run("kicad/drc", &with));
-        assert_eq!(codes(&evidence), ["kicad.holes_lost"]);
-        assert_eq!(evidence.signals[0].text, "H77 at 200, 60 mm, drill 3.2 mm");
-        assert_eq!(evidence.slots["count"], "1");
-        assert_eq!(
-            bench.prove("kicad/drc", &with, probes::HOLES_EQUAL).outcome,
-            CheckOutcome::Fail
-        );
-
-        let done = bench.act("kicad/drc", &with, "KI-3", actions::RESTORE_HOLES);
-        assert_eq!(done.outcome, RecoveryOutcome::NotApplicable);
-        assert!(done.summary.contains("H77 at 200, 60 mm"), "{}", done.summary);
-        assert_eq!(std::fs::read(&path).unwrap(), without, "the design file is as it was");
-        let restored = bench.board_dir().join("out/restored").join(BOARD);
-
-        let mut accepted = with.clone();
-        accepted.push(("accept_holes", json!(true)));
-        let said = bench.run("kicad/drc", &accepted);
-        assert!(said.summary.contains("as accepted: H77"), "{}", said.summary);
-        assert_eq!(checked(said).counts.errors, 0);
-
-        std::fs::copy(&restored, &path).unwrap();
-        assert_eq!(bench.check("kicad/drc", &with).counts.errors, 0);
-        assert_eq!(
-            bench.prove("kicad/drc", &with, probes::HOLES_EQUAL).outcome,
-            CheckOutcome::Pass
-        );
-        let again = bench.act("kicad/drc", &with, "KI-3", actions::RESTORE_HOLES);
-        assert_eq!(again.summary, "every recorded hole is there");
     }
 }
 

@@ -12,6 +12,10 @@ use support::*;
 
 const REPORT: &str = r#"{"$schema":"https://schemas.kicad.org/drc.v1.json","coordinate_units":"mm","date":"DATE","kicad_version":"9.0.8","schematic_parity":[],"source":"SOURCE","unconnected_items":[],"violations":[]}"#;
 
+/// What the tool says of a report without findings.
+const COUNTS: &str =
+    "echo Found 0 violations; echo Found 0 unconnected items; echo Found 0 schematic parity issues";
+
 /// A tool that answers `version` and then does what `body` says; `$out` is the report's path.
 fn tool(body: &str) -> String {
     format!(
@@ -39,7 +43,7 @@ fn lies_are_seen_through() {
     let now = "$(date -u +%Y-%m-%dT%H:%M:%S+0000)";
     let say = |source: &str, date: &str| {
         let text = report(source, date).replace('"', "\\\"").replace("$schema", "schema");
-        format!("echo \"{text}\" > \"$out\"; echo Saved DRC Report to $out")
+        format!("echo \"{text}\" > \"$out\"; {COUNTS}; echo Saved DRC Report to $out")
     };
     let good = say("StickHub.kicad_pcb", now);
     let cases: Vec<(&str, String, &str)> = vec![
@@ -57,10 +61,22 @@ fn lies_are_seen_through() {
         ("no canary", good.clone(), "kicad.canary_not_hit"),
         ("status 5, nothing found", format!("{good}; exit 5"), "kicad.report_contradicts_exit"),
         ("more said than listed", format!("{good}; echo Found 3 violations"), "kicad.report_cut"),
-        ("more open said", format!("echo Found 1 unconnected items; {good}"), "kicad.report_cut"),
+        ("more open said", format!("{good}; echo Found 1 unconnected items"), "kicad.report_cut"),
         (
             "more parity said",
-            format!("echo Found 2 schematic parity issues; {good}"),
+            format!("{good}; echo Found 2 schematic parity issues"),
+            "kicad.report_cut",
+        ),
+        ("no count said", good.replace(COUNTS, "true"), "kicad.report_cut"),
+        (
+            "a count in another language",
+            good.replace("echo Found 0 violations", "echo 0 Verletzungen gefunden"),
+            "kicad.report_cut",
+        ),
+        ("thousands", format!("{good}; echo Found 1,273 violations"), "kicad.report_cut"),
+        (
+            "another count in colours",
+            format!("{good}; printf 'Found \\033[1;31m2\\033[0m unconnected items\\n'"),
             "kicad.report_cut",
         ),
         ("segfault", format!("{good}; kill -SEGV $$"), "signal"),
@@ -235,6 +251,7 @@ entry() {
 }
 said=$(entry generic-error x "$text"); flagged=$(entry no_connect_dangling x "$flag")
 echo '{"coordinate_units":"mm","date":"'$(date -u +%Y-%m-%dT%H:%M:%S+0000)'","kicad_version":"9.0.8","sheets":['SHEETS'],"source":"'$(basename "$sheet")'"}' > "$out"
+echo Found $(grep -o '"type"' "$out" | wc -l) violations
 AFTER
 "#;
     let keep = "#!/bin/sh\nif [ \"$1\" = version ]; then echo 9.0.8; exit 0; fi\nout=; last=; for word; do [ \"$last\" = -o ] && out=$word; last=$word; done\n";
@@ -267,6 +284,40 @@ fn an_electrical_report_without_all_sheets_is_not_believed() {
         } else {
             assert_eq!(bench.codes("kicad/erc", &with), ["kicad.report_unreadable"], "{count}");
         }
+    }
+}
+
+/// Each lie about an electrical report that is whole otherwise: none is called clean.
+#[test]
+fn lies_about_the_electrical_check_are_seen_through() {
+    let with = [("schematic", json!("complex_hierarchy.kicad_sch"))];
+    let edit = |change: &str| {
+        format!("sed '{change}' \"$out\" > \"$out.x\"; mv \"$out.x\" \"$out\"; exit 5")
+    };
+    for (what, after, code) in [
+        ("nothing", "rm \"$out\"; exit 0".to_owned(), "kicad.report_missing"),
+        ("empty", ": > \"$out\"; exit 0".to_owned(), "kicad.report_empty"),
+        (
+            "half",
+            "head -c 90 \"$out\" > \"$out.x\"; mv \"$out.x\" \"$out\"; exit 5".to_owned(),
+            "kicad.report_unreadable",
+        ),
+        (
+            "old",
+            edit(r#"s/"date":"[^"]*"/"date":"2020-01-01T00:00:00+0000"/"#),
+            "kicad.report_stale",
+        ),
+        (
+            "another schematic",
+            edit(r#"s/"source":"[^"]*"/"source":"other.kicad_sch"/"#),
+            "kicad.report_other_board",
+        ),
+        ("fewer than said", "echo Found 2,273 violations; exit 5".to_owned(), "kicad.report_cut"),
+        ("status 0, something found", "exit 0".to_owned(), "kicad.report_contradicts_exit"),
+    ] {
+        let sheets = format!("{ROOT}{}", SUB.repeat(2));
+        let Some(bench) = erc_bench(&erc_tool(&sheets, &after)) else { return };
+        assert_eq!(bench.codes("kicad/erc", &with), [code], "{what}");
     }
 }
 

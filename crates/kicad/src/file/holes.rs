@@ -83,9 +83,25 @@ impl HoleRecord {
         };
         let alone =
             board.footprints.iter().filter(|f| f.path.as_ref().is_none_or(|p| p.is_empty()));
-        let mut holes: Vec<RecordedHole> = alone.flat_map(of_footprint).collect();
+        let holes: Vec<RecordedHole> = alone.flat_map(of_footprint).collect();
+        (holes.len() <= HOLES_MAX).then(|| HoleRecord::of_holes(holes))
+    }
+
+    /// These holes.
+    #[must_use]
+    pub fn of_holes(mut holes: Vec<RecordedHole>) -> HoleRecord {
         holes.sort();
-        (holes.len() <= HOLES_MAX).then_some(HoleRecord { form: FORM, holes })
+        HoleRecord { form: FORM, holes }
+    }
+
+    /// Whether each of `holes` is one of these; each of these counts once.
+    #[must_use]
+    pub fn has_all(&self, holes: &[RecordedHole]) -> bool {
+        let mut left = self.holes.clone();
+        holes.iter().all(|hole| {
+            let at = left.iter().position(|one| one.is_at(hole));
+            at.map(|at| left.swap_remove(at)).is_some()
+        })
     }
 
     /// Reads a stored record; `None` for one of another form.

@@ -129,7 +129,10 @@ async fn drc(
         &called,
         caller,
         folder,
-        |started| proof::prove(&path, Lists::Drc, &name, started, None, &called.result.stdout.text),
+        |started| {
+            let (lists, said) = (Lists::Drc { parity: false }, &called.result.stdout.text);
+            proof::prove(&path, lists, &name, started, None, said)
+        },
         |major| not_loaded(board, major, FileKind::Board),
     );
     proven.map(|p| p.report).map_err(|stop| Problem::No(words(stop)))

@@ -12,7 +12,10 @@ use crate::signals;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lists {
     /// Those of `pcb drc`.
-    Drc,
+    Drc {
+        /// The check compares with the schematic, so the tool says how much differs.
+        parity: bool,
+    },
     /// Those of `sch erc`.
     Erc,
 }
@@ -53,7 +56,7 @@ pub fn prove(
     let report: Report = serde_json::from_slice(&bytes)
         .map_err(|e| seen(signals::REPORT_UNREADABLE, &e.to_string()))?;
     let complete = match lists {
-        Lists::Drc => {
+        Lists::Drc { .. } => {
             report.violations.is_some()
                 && report.unconnected_items.is_some()
                 && report.schematic_parity.is_some()
@@ -77,7 +80,7 @@ pub fn prove(
         Some(_) => {}
     }
     agree(&report, exit)?;
-    let unlisted = whole(&report, said)?;
+    let unlisted = whole(&report, lists, said)?;
     Ok(Proven { report, bytes, unlisted })
 }
 
@@ -108,28 +111,41 @@ fn agree(report: &Report, exit: Option<i32>) -> Result<(), Signal> {
 
 /// Each list is as long as the tool said. Measured with 9.0.8 and 10.0.6 on 38 checks of demos and
 /// public boards each: "Found N violations" counts what the list holds, excluded entries included;
-/// of the electrical check it is the sum over all sheets. A count that is not said proves nothing.
-/// Violations of a board may be counted and not listed; how many is the answer, and the caller looks
-/// for them elsewhere.
-fn whole(report: &Report, said: &str) -> Result<usize, Signal> {
+/// of the electrical check it is the sum over all sheets. Both say every count, zeros included, in
+/// both forms of report, with and without `--exit-code-violations`; of the schematic only when it is
+/// compared with. So a count that can't be read is no agreement. Violations of a board may be
+/// counted and not listed; how many is the answer, and the caller looks for them elsewhere.
+fn whole(report: &Report, lists: Lists, said: &str) -> Result<usize, Signal> {
+    let said = plain(said);
     let length = |list: &Option<Vec<super::Entry>>| list.as_ref().map(Vec::len);
     let violations = match &report.sheets {
         Some(sheets) => Some(sheets.iter().map(|s| s.violations.len()).sum()),
         None => length(&report.violations),
     };
-    let lists = [
-        (VIOLATIONS, violations),
-        ("unconnected items", length(&report.unconnected_items)),
-        ("schematic parity issues", length(&report.schematic_parity)),
+    let of_board = matches!(lists, Lists::Drc { .. });
+    let counts = [
+        (VIOLATIONS, violations, true),
+        ("unconnected items", length(&report.unconnected_items), of_board),
+        (
+            "schematic parity issues",
+            length(&report.schematic_parity),
+            lists == Lists::Drc { parity: true },
+        ),
     ];
+    let cut = |text: &str| Err(seen(signals::REPORT_CUT, text));
     let mut unlisted = 0;
-    for (what, listed) in lists {
-        let (Some(said), Some(listed)) = (number_said(said, what), listed) else { continue };
-        if said > listed && what == VIOLATIONS && report.sheets.is_none() {
+    for (what, listed, is_due) in counts {
+        let Some(listed) = listed else { continue };
+        let Some(said) = number_said(&said, what) else {
+            if is_due {
+                return cut(&format!("the tool did not say how many {what} it found"));
+            }
+            continue;
+        };
+        if said > listed && what == VIOLATIONS && of_board {
             unlisted = said - listed;
         } else if said != listed {
-            let text = format!("{said} {what} were found, {listed} are in the report");
-            return Err(seen(signals::REPORT_CUT, &text));
+            return cut(&format!("{said} {what} were found, {listed} are in the report"));
         }
     }
     Ok(unlisted)
@@ -138,13 +154,25 @@ fn whole(report: &Report, said: &str) -> Result<usize, Signal> {
 /// What the tool calls the findings of both checks.
 const VIOLATIONS: &str = "violations";
 
-/// The number in the last `Found 15 violations`, which need not begin its line.
+/// The number in the last `Found 15 violations`, which need not begin its line. A last one that is
+/// no number (`1,273`, `1 273`) is none: an earlier one may be of something else.
 fn number_said(said: &str, what: &str) -> Option<usize> {
     let numbers = said.split("Found ").skip(1).filter_map(|rest| {
-        let (number, rest) = rest.split_once(' ')?;
-        rest.starts_with(what).then(|| number.parse().ok())?
+        let (number, _) = rest.lines().next()?.split_once(what)?;
+        Some(number.trim().parse().ok())
     });
-    numbers.last()
+    numbers.last().flatten()
+}
+
+/// The text without what a terminal takes as colours (`ESC [ 1 m`).
+fn plain(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';' || c == '?');
+        out.push_str(rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest));
+    }
+    out
 }
 
 /// `2026-11-30T18:30:04+0000` (KiCad 9) or the same without a zone (10, which runs with UTC as its
@@ -200,7 +228,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.json");
         std::fs::write(&path, text).unwrap();
-        match prove(&path, Lists::Drc, source, started, Some(exit), "") {
+        let said = "Found 0 violations\nFound 0 unconnected items\n";
+        match prove(&path, Lists::Drc { parity: false }, source, started, Some(exit), said) {
             Ok(_) => String::new(),
             Err(signal) => signal.code,
         }
@@ -221,7 +250,8 @@ mod tests {
         assert_eq!(code(good, "b.kicad_pcb", at, 0), signals::REPORT_OTHER_BOARD);
         assert_eq!(code(good, "a.kicad_pcb", at + 60, 0), signals::REPORT_STALE);
         assert_eq!(code(good, "a.kicad_pcb", at, 5), signals::REPORT_CONTRADICTS_EXIT);
-        let gone = prove(Path::new("/nowhere/r.json"), Lists::Drc, "a", 0, None, "").unwrap_err();
+        let lists = Lists::Drc { parity: false };
+        let gone = prove(Path::new("/nowhere/r.json"), lists, "a", 0, None, "").unwrap_err();
         assert_eq!(gone.code, signals::REPORT_MISSING);
     }
 
@@ -229,7 +259,11 @@ mod tests {
     fn a_list_of_another_length_than_was_said_is_cut() {
         let of = |text: &str, said: &str| {
             let report: Report = serde_json::from_str(text).unwrap();
-            whole(&report, said).err().map(|s| s.code)
+            let lists = match report.sheets {
+                Some(_) => Lists::Erc,
+                None => Lists::Drc { parity: true },
+            };
+            whole(&report, lists, said).err().map(|s| s.code)
         };
         let one = r#"{"type":"x","severity":"error"}"#;
         let drc = format!(
@@ -238,18 +272,41 @@ mod tests {
         let good =
             "Found 1 violations\nFound 0 unconnected items\nFound 1 schematic parity issues\n";
         assert_eq!(of(&drc, good), None);
-        assert_eq!(of(&drc, ""), None);
         let cut = Some(signals::REPORT_CUT.to_owned());
+        assert_eq!(of(&drc, ""), cut);
+        let coloured = good.replace("1 v", "\u{1b}[1;31m1\u{1b}[0m v");
+        assert_eq!(of(&drc, &coloured), None);
+        assert_eq!(of(&drc, &coloured.replace("31m1", "31m0")), cut);
+        // What can't be read agrees with nothing: another language, thousands, a count too few.
+        for (from, to) in [
+            ("Found 1 violations", "1 Verletzungen gefunden"),
+            ("Found 1 violations", "Found 1,001 violations"),
+            ("Found 1 violations", "Found 1 violations\nFound 1 001 violations"),
+            ("Found 1 violations", "Found violations"),
+            ("Found 0 unconnected items\n", ""),
+            ("Found 1 schematic parity issues\n", ""),
+        ] {
+            assert_eq!(of(&drc, &good.replace(from, to)), cut, "{to}");
+        }
+        let last = format!("Found 1 violations\n{}", good.replace("1 v", "1,001 v"));
+        assert_eq!(of(&drc, &last), cut, "an earlier number is not taken for the last one");
+        let alone: Report = serde_json::from_str(&drc).unwrap();
+        let unasked = good.replace("Found 1 schematic parity issues\n", "");
+        assert!(whole(&alone, Lists::Drc { parity: false }, &unasked).is_ok());
         for (from, to) in [("1 v", "0 v"), ("0 u", "3 u"), ("1 s", "0 s")] {
             assert_eq!(of(&drc, &good.replace(from, to)), cut, "{to}");
         }
         let more: Report = serde_json::from_str(&drc).unwrap();
-        assert_eq!(whole(&more, &good.replace("1 v", "4 v")).ok(), Some(3));
+        assert_eq!(
+            whole(&more, Lists::Drc { parity: true }, &good.replace("1 v", "4 v")).ok(),
+            Some(3)
+        );
         let sheets = format!(
             r#"{{"source":"","date":"","sheets":[{{"violations":[{one}]}},{{"violations":[{one}]}}]}}"#
         );
         let first_run = "See the documentation for more information. Found 2 violations\n";
         assert_eq!(of(&sheets, first_run), None);
         assert_eq!(of(&sheets, &first_run.replace('2', "1")), cut);
+        assert_eq!(of(&sheets, "See the documentation for more information."), cut);
     }
 }

@@ -69,8 +69,7 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     if parity {
         dropped(session, &ready, &board, &proven)?;
     }
-    let holes = holes::compare(session, &ready.project, &board)?;
-    session.records.extend(holes);
+    holes::compare(session, &ready.project, &board)?;
     conclude(session, &ready, &board, found, &canary, &proven)
 }
 
@@ -189,7 +188,9 @@ async fn call(session: &mut Session<'_>, ready: &Ready) -> Result<(Called, Prove
         &out,
         |started| {
             let (status, said) = (called.result.status(), &called.result.stdout.text);
-            proof::prove(&report, Lists::Drc, &board, started, status, said)
+            // A comparison that did not run has no count, and is told as that afterwards.
+            let lists = Lists::Drc { parity: parity && parity_fault(&called).is_none() };
+            proof::prove(&report, lists, &board, started, status, said)
         },
         |major| project::not_loaded(&ready.board, major, FileKind::Board),
     )?;
@@ -266,14 +267,19 @@ fn push_parity_fault(evidence: &mut Evidence, called: &Called) {
 
 /// The empty parity list means nothing when the tool says that it could not look.
 fn parity_ran(session: &Session<'_>, called: &Called) -> Result<(), Stop> {
-    let said = format!("{}\n{}", called.result.stderr.text, called.result.stdout.text);
-    let words = ["Failed to fetch schematic netlist", "fully annotated schematic"];
-    match said.lines().find(|l| words.iter().any(|w| l.contains(w))) {
+    match parity_fault(called) {
         Some(line) => {
             Err(session.failed(Signal::new(Source::Report, signals::PARITY_NOT_RUN).text(line)))
         }
         None => Ok(()),
     }
+}
+
+/// The line with which the tool says that it could not compare with the schematic.
+fn parity_fault(called: &Called) -> Option<&str> {
+    let words = ["Failed to fetch schematic netlist", "fully annotated schematic"];
+    let said = [&called.result.stderr.text, &called.result.stdout.text];
+    said.into_iter().flat_map(|s| s.lines()).find(|l| words.iter().any(|w| l.contains(w)))
 }
 
 /// Proof after the run: every planted rule fired, and no number is KiCad's default.

@@ -19,7 +19,7 @@ const ACCEPT: Arg =
 const HOLES: Arg = (
     "accept_holes",
     false,
-    "true: mounting holes that are gone since the last check are meant to be",
+    "true: the mounting holes that you were asked about are meant to be gone; for a later loss, take it out, run, and set it anew",
 );
 const FOOTPRINTS: Arg = (
     "footprint_map",
