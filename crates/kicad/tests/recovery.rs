@@ -495,3 +495,86 @@ fn ki_6_a_folder_or_a_loop_in_place_of_the_rules() {
         }
     }
 }
+
+/// Rules that were broken when another check passed are no rules to hold the corrected ones against.
+#[test]
+fn ki_6_rules_that_were_broken_once_do_not_lock_the_corrected_ones_out() {
+    let broken = "(version 1)\n(rule a (condition \"A.Reference == 'C18'\") (constraint clearence (min 1mm)))";
+    let Some(mut bench) = stickhub(9, Kicad::new()) else { return };
+    let rules = bench.root().join("StickHub.kicad_dru");
+    std::fs::write(&rules, broken).unwrap();
+    let sheet = [("schematic", json!("StickHub.kicad_sch"))];
+    bench.records = bench.run("kicad/erc", &sheet).records;
+    assert!(bench.records.contains_key("kicad.ruleset"));
+    let adopted =
+        pcbflow_kicad::record_ruleset(&bench.root(), Path::new(BOARD), bench.blobs.as_ref());
+    // A record of an older release, which kept the broken text.
+    let project = text(&bench.root().join("StickHub.kicad_pro"));
+    let old = json!({"form": 1, "project": project, "rules": broken}).to_string();
+    let old = pcbflow_core::ports::Blobs::put(bench.blobs.as_ref(), "ruleset.json", old.as_bytes());
+    let old = [("kicad.ruleset".to_owned(), old.unwrap().digest.to_string())];
+    for records in [bench.records.clone(), adopted, old.into_iter().collect()] {
+        bench.records = records;
+        bench.notes.clear();
+        std::fs::write(&rules, broken).unwrap();
+        assert_eq!(bench.codes("kicad/drc", &drc()), ["kicad.rules_file_broken"]);
+        std::fs::write(&rules, broken.replace("clearence (min 1mm)", "clearance (min 0mm)"))
+            .unwrap();
+        bench.check("kicad/drc", &drc());
+        // What an earlier attempt was told to do does not bring the broken text back.
+        bench.notes.insert("kicad.ruleset".to_owned(), "recorded".to_owned());
+        bench.check("kicad/drc", &drc());
+    }
+}
+
+/// `accept_rules: true` is a way out, whatever the attempts before it were told to do.
+#[test]
+fn ki_6_accepted_rules_are_checked_with_also_after_a_recovery() {
+    let Some(mut bench) = stickhub(9, Kicad::new()) else { return };
+    let rules = bench.root().join("StickHub.kicad_dru");
+    let rule = "(version 1)\n(rule a (condition \"A.Reference == 'C18'\") (constraint disallow footprint))";
+    std::fs::write(&rules, rule).unwrap();
+    let first = bench.run("kicad/drc", &drc());
+    bench.records = first.records.clone();
+    let strict = checked(first).counts;
+    std::fs::remove_file(&rules).unwrap();
+    assert_eq!(bench.codes("kicad/drc", &drc()), ["kicad.ruleset_changed"]);
+    bench.act("kicad/drc", &drc(), "KI-6", actions::COPY_WITH_RULES);
+    assert_eq!(bench.check("kicad/drc", &drc()).counts, strict);
+    let mut meant = drc();
+    meant.push(("accept_rules", json!(true)));
+    let said = bench.run("kicad/drc", &meant);
+    assert!(said.records.contains_key("kicad.ruleset"), "the accepted set is the recorded one now");
+    assert_eq!(checked(said).counts.errors, strict.errors - 1);
+}
+
+/// Models that lie with the project are found from the project file; without it a STEP file without
+/// them took the place of the good one.
+#[test]
+fn ki_6_fabrication_files_are_made_with_the_recorded_project_file_or_not_at_all() {
+    let Some(mut bench) = stickhub(9, Kicad::new()) else { return };
+    let args = [("board", json!(BOARD)), ("what", json!(["step"]))];
+    let pro = bench.root().join("StickHub.kicad_pro");
+    bench.records =
+        pcbflow_kicad::record_ruleset(&bench.root(), Path::new(BOARD), bench.blobs.as_ref());
+    let missing = |check: CheckResult| -> Vec<(String, bool)> {
+        let models = check.findings.into_iter().filter(|f| f.rule == "model_missing");
+        models.map(|f| (f.message, f.apart)).collect()
+    };
+    let good = missing(bench.check("kicad/export", &args));
+    assert!(good.iter().all(|(_, apart)| *apart), "{good:?}");
+    let made = snapshot(&bench.board_dir().join("out/fab"));
+    std::fs::remove_file(&pro).unwrap();
+    assert_eq!(bench.codes("kicad/export", &args), ["kicad.pro_missing"]);
+    assert_eq!(snapshot(&bench.board_dir().join("out/fab")), made, "the good files are there");
+    let done = bench.act("kicad/export", &args, "KI-6", actions::COPY_WITH_RULES);
+    assert_eq!(done.outcome, RecoveryOutcome::Done, "{}", done.summary);
+    let proof = bench.prove("kicad/export", &args, probes::RULES_IN_FORCE);
+    assert_eq!(proof.outcome, CheckOutcome::Pass, "{}", proof.reason);
+    assert_eq!(missing(bench.check("kicad/export", &args)), good);
+    assert!(!pro.exists(), "the engineer's folder is not written");
+    // A model that is gone from the project's own folder is no matter of this computer.
+    std::fs::remove_dir_all(bench.root().join("3dmodels")).unwrap();
+    let lost = missing(bench.check("kicad/export", &args));
+    assert!(lost.iter().any(|(text, apart)| !apart && text.contains("3dmodels/")), "{lost:?}");
+}

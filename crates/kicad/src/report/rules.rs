@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Report;
 use crate::file::Nm;
 use crate::file::project::{ProjectRules, ProjectState};
+use crate::file::rules::{RuleFault, lint};
 use crate::signals;
 
 /// Name of the record that holds the digest of a [`RuleSetBlob`].
@@ -46,6 +47,17 @@ impl RuleSetBlob {
         Some(RuleSetBlob { form: RULESET_FORM, project: text(project)?, rules })
     }
 
+    /// The set without custom rules of which nothing shows that KiCad uses them: with a fault, or
+    /// with a property that may be misspelt, which stops all rules in KiCad 10.
+    #[must_use]
+    pub fn without_doubtful_rules(mut self) -> RuleSetBlob {
+        self.rules = self.rules.filter(|rules| {
+            can_be_in_force(rules)
+                && lint(rules.as_bytes(), u32::MAX, &[]).odd_properties.is_empty()
+        });
+        self
+    }
+
     /// Stores it and gives the record.
     #[must_use]
     pub fn record(&self, blobs: &dyn Blobs) -> BTreeMap<String, String> {
@@ -65,11 +77,13 @@ impl RuleSetBlob {
         }
     }
 
-    /// Reads the recorded rule set of a board, if there is one and it is whole.
+    /// Reads the recorded rule set of a board, if there is one and it is whole. Custom rules with a
+    /// fault were never in force, so they are nothing to hold later rules against.
     #[must_use]
     pub fn recorded(records: &BTreeMap<String, String>, blobs: &dyn Blobs) -> Option<RuleSetBlob> {
         let digest: Digest = records.get(RULESET_RECORD)?.parse().ok()?;
-        let set: RuleSetBlob = serde_json::from_slice(&blobs.get(&digest).ok()?).ok()?;
+        let mut set: RuleSetBlob = serde_json::from_slice(&blobs.get(&digest).ok()?).ok()?;
+        set.rules = set.rules.filter(|rules| can_be_in_force(rules));
         (set.form == RULESET_FORM && ProjectState::of_bytes(set.project.as_bytes()).is_ok())
             .then_some(set)
     }
@@ -103,6 +117,14 @@ impl RuleSetBlob {
         }));
         list
     }
+}
+
+/// Whether KiCad can have used these custom rules. Names of layers are the board's own and are not
+/// looked at.
+fn can_be_in_force(rules: &str) -> bool {
+    let of_layer =
+        |fault: &RuleFault| matches!(fault, RuleFault::UnknownWord { place: "layer", .. });
+    lint(rules.as_bytes(), u32::MAX, &[]).problems.iter().all(|p| of_layer(&p.fault))
 }
 
 fn looser_limits(old: &ProjectRules, new: &ProjectRules) -> Vec<String> {

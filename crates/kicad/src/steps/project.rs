@@ -133,7 +133,7 @@ impl Project {
         unlinked: &BTreeSet<PathBuf>,
     ) -> Result<Mirror, Stop> {
         let mut files = self.own_files();
-        if rulesets::are_laid(session) {
+        if rulesets::are_laid(session, self) {
             // What stands in their place is a folder, a pipe or a loop; the recorded ones are laid.
             let rules = ["kicad_pro", "kicad_dru"].map(|e| self.beside(e));
             files.retain(|f| !rules.contains(f) || crate::file::open_plain(f).is_ok());
