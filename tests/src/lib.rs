@@ -7,6 +7,7 @@
 
 #![cfg(unix)]
 
+pub mod editor;
 pub mod environment;
 pub mod files;
 pub mod ledger;

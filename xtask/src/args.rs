@@ -10,6 +10,7 @@ cargo xtask demo [--keep] [scene...]    run a real board from end to end, then b
 cargo xtask demo --list                 the scenes
 cargo xtask test [--quick] [suite...]   everything that CI runs, or only the suites named
 cargo xtask test --list                 the suites and their budgets
+cargo xtask editor [option...]          start the stand-in editor and say where it is; --signed-out, --port N, ...
 cargo xtask help                        this text
 
 demo and test do the set-up first.
@@ -26,6 +27,8 @@ pub enum Task {
     Setup,
     Demo(DemoOptions),
     Test(TestOptions),
+    /// Options of the program itself, as they are.
+    Editor(Vec<String>),
 }
 
 /// Options of `demo`.
@@ -60,6 +63,7 @@ pub fn parse(words: &[String]) -> Result<Task, String> {
         },
         "demo" => parse_demo(rest).map(Task::Demo),
         "test" => parse_test(rest).map(Task::Test),
+        "editor" => Ok(Task::Editor(rest.to_vec())),
         other => Err(format!("no such task: {other}")),
     }
 }
@@ -136,6 +140,12 @@ mod tests {
     }
 
     #[test]
+    fn what_the_editor_is_told_is_its_own_affair() {
+        let expected = Task::Editor(vec!["--port".into(), "8123".into()]);
+        assert_eq!(parse_line("editor --port 8123"), Ok(expected));
+    }
+
+    #[test]
     fn wrong_words_are_refused_and_named() {
         for (line, named) in [
             ("tset", "no such task: tset"),
@@ -151,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_help_names_every_task_and_option() {
-        for word in ["setup", "demo", "test", "help", "--quick", "--keep", "--list"] {
+        for word in ["setup", "demo", "test", "editor", "help", "--quick", "--keep", "--list"] {
             assert!(HELP.contains(word), "{word}");
         }
     }

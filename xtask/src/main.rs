@@ -1,4 +1,4 @@
-//! Tasks of the project: set-up, demo, test. `cargo xtask help` lists them.
+//! Tasks of the project: set-up, demo, test, the stand-in editor. `cargo xtask help` lists them.
 //!
 //! - `setup.rs` puts the tools on the machine and says where they are.
 //! - `suites.rs` is the table of what `test` runs, with budgets; `test.rs` runs it.
@@ -8,6 +8,7 @@
 mod args;
 mod board;
 mod demo;
+mod editor;
 mod run;
 mod scenes;
 mod setup;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         args::Task::Setup => setup::setup().map(|_| true),
         args::Task::Demo(options) => demo::demo(&options),
         args::Task::Test(options) => test::test(&options),
+        args::Task::Editor(words) => editor::editor(&words),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -49,6 +49,11 @@ const NEEDS: &[Need] = &[
         package: "ngspice",
         only_for: Some("the part of an example that runs the real simulator"),
     },
+    Need {
+        program: "chromium",
+        package: "chromium",
+        only_for: Some("tests of the browser, unless Chrome is here"),
+    },
 ];
 
 /// Where the tools are.

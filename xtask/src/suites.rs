@@ -49,10 +49,27 @@ pub const SUITES: &[Suite] = &[
     },
     Suite {
         name: "workspace",
-        title: "tests of all crates",
+        title: "tests of all crates but the one of the browser",
         budget_min: 6,
         heavy: false,
-        commands: &[&["cargo", "test", "--locked", "--workspace", "--exclude", "pcbflow-tests"]],
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--workspace",
+            "--exclude",
+            "pcbflow-tests",
+            "--exclude",
+            "pcbflow-eda",
+        ]],
+        env: &[],
+    },
+    Suite {
+        name: "browser",
+        title: "the crate that drives the browser, in real headless Chromium",
+        budget_min: 2,
+        heavy: false,
+        commands: &[&["cargo", "test", "--locked", "--package", "pcbflow-eda"]],
         env: &[],
     },
     Suite {
@@ -110,6 +127,22 @@ pub const SUITES: &[Suite] = &[
         env: &[],
     },
     Suite {
+        name: "editor",
+        title: "the stand-in editor in a real browser: its habits, and every fault of its page and server",
+        budget_min: 2,
+        heavy: true,
+        commands: &[&[
+            "cargo",
+            "test",
+            "--locked",
+            "--package",
+            "pcbflow-tests",
+            "--test",
+            "editor",
+        ]],
+        env: &[],
+    },
+    Suite {
         name: "bad-input",
         title: "broken, hostile and odd input, full disks, a kicad-cli that lies",
         budget_min: 4,
@@ -151,7 +184,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "crash-kicad",
         title: "the release binary killed at 40 random moments of the real KiCad flow",
-        budget_min: 7,
+        budget_min: 6,
         heavy: true,
         commands: &[&[
             "cargo",
@@ -170,7 +203,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "boards",
         title: "KiCad's demo boards up to 20 MB, and the corpus of real projects where it is",
-        budget_min: 8,
+        budget_min: 7,
         heavy: true,
         commands: &[
             &[

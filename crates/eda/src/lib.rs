@@ -1,11 +1,17 @@
 //! Subsystem for the EasyEDA Pro editor and the browser that shows it (families EDA and BR).
 //!
-//! In this release the crate holds the rows of both families as data: how each failure is
-//! recognised, what its ladder is, what proves the cure and what the person is told. The code
-//! that drives the editor and carries out the rungs comes later; every row says so.
+//! The crate holds the rows of both families (how each failure is recognised, what its ladder is,
+//! what proves the cure, what the person is told), a client of the browser's debugging port, the
+//! browser's start and end, and the mechanics of the hang ladder. No step kind uses them yet, so
+//! every row says that its actions come later.
 //!
-//! Start at [`rows::ROWS`]; the codes that its matchers look for stand in [`signals`].
+//! Start at [`rows::ROWS`] for the failures, at [`browser::Launch`] for a browser, and at
+//! [`hang::climb`] for what is done when a page no longer answers. The codes of all facts stand
+//! in [`signals`].
 
+pub mod browser;
+pub mod cdp;
+pub mod hang;
 pub mod rows;
 pub mod signals;
 

@@ -43,6 +43,11 @@ pub(super) fn copy_with_rules(context: &StepContext, services: &Services) -> Rec
         (Some(was), Some(now)) if was.loosened(&now).is_empty() => {
             Recovery::done("the rules are sound; the check runs in a new private copy")
         }
+        // Changed both ways, or in a way that can't be compared: the old set would hide what the new
+        // one asks for.
+        (Some(was), Some(now)) if !was.stands_for(&now) => Recovery::not_applicable(
+            "the rules were changed, and the recorded ones ask for less in something",
+        ),
         (Some(_), _) => {
             Recovery::done("the next check runs in a private copy with the recorded rule set")
                 .note(NOTE_RULESET, RECORDED)

@@ -7,6 +7,7 @@ pub mod off;
 pub mod proof;
 pub mod rules;
 pub mod sheets;
+mod strict;
 
 use serde::Deserialize;
 use serde_json::Number;

@@ -95,9 +95,16 @@ impl RuleSetBlob {
         rule_texts(self.rules.as_deref().unwrap_or_default()).is_subset(&kept)
     }
 
-    /// What is looser in `now` than in this recorded set: limits and classes that ask for less,
-    /// severities that were lowered, custom rules that are gone. Stricter rules, new rules and
-    /// exclusions are the engineer's everyday work and are not listed.
+    /// Whether this set may stand for `now`: it asks for no less in anything. A set that was changed
+    /// both ways stands for neither.
+    #[must_use]
+    pub fn stands_for(&self, now: &RuleSetBlob) -> bool {
+        now.loosened(self).is_empty()
+    }
+
+    /// What may be looser in `now` than in this recorded set: limits and classes that ask for less,
+    /// severities that were lowered, custom rules that are gone or can't be compared. Stricter
+    /// limits, new rules and exclusions are the engineer's everyday work and are not listed.
     #[must_use]
     pub fn loosened(&self, now: &RuleSetBlob) -> Vec<String> {
         let (ProjectState::Ok(old), ProjectState::Ok(new)) = (
@@ -109,12 +116,8 @@ impl RuleSetBlob {
         let mut list = looser_limits(&old, &new);
         list.extend(looser_classes(&old, &new));
         list.extend(looser_severities(&old, &new));
-        let texts = |set: &RuleSetBlob| rule_texts(set.rules.as_deref().unwrap_or_default());
-        let kept = texts(now);
-        list.extend(texts(self).into_iter().filter(|r| !kept.contains(r)).map(|r| {
-            let name = r.split_whitespace().nth(1).unwrap_or_default();
-            format!("custom rule {name} is gone or changed")
-        }));
+        let text = |set: &'_ RuleSetBlob| set.rules.clone().unwrap_or_default();
+        list.extend(super::strict::gone_or_changed(&text(self), &text(now)));
         list
     }
 }
@@ -129,8 +132,10 @@ fn can_be_in_force(rules: &str) -> bool {
 
 fn looser_limits(old: &ProjectRules, new: &ProjectRules) -> Vec<String> {
     let lower = |(name, was): (&String, &Nm)| {
-        let is = new.limits.get(name)?;
-        (name.starts_with("min_") && is < was).then(|| format!("{name} {was} -> {is}"))
+        let is = new.limits.get(name);
+        let shown = is.map_or_else(|| "KiCad's own".to_owned(), ToString::to_string);
+        (name.starts_with("min_") && is.is_none_or(|is| is < was))
+            .then(|| format!("{name} {was} -> {shown}"))
     };
     old.limits.iter().filter_map(lower).collect()
 }
@@ -318,9 +323,12 @@ mod tests {
                 "min_track_width 0.15 mm -> 0.1 mm",
                 "Default clearance 0.2 -> 0.1",
                 "courtyards_overlap error -> ignore",
-                "custom rule hv is gone or changed"
+                "custom rule hv is gone"
             ]
         );
+        assert!(old.stands_for(&looser) && !old.stands_for(&stricter) && old.stands_for(&old));
+        let mixed = set(&project("0.3", "0.1", "error"), Some(rule));
+        assert!(!old.loosened(&mixed).is_empty() && !old.stands_for(&mixed));
     }
 
     #[test]
