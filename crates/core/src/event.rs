@@ -100,6 +100,8 @@ pub enum StopCause {
 pub enum Ended {
     /// By itself, and its outcome is known.
     Returned,
+    /// It never began (no such program, not allowed): nothing was done.
+    NotStarted,
     /// Our deadline passed: the outcome is unknown when the step writes.
     DeadlinePassed,
     /// The process of pcbflow was gone before the result: the outcome is unknown.
@@ -114,7 +116,7 @@ impl Ended {
     /// Whether what the attempt did is unknown, if it writes at all.
     #[must_use]
     pub fn outcome_unknown(self) -> bool {
-        !matches!(self, Ended::Returned)
+        !matches!(self, Ended::Returned | Ended::NotStarted)
     }
 }
 

@@ -47,6 +47,8 @@ pub const GO_AHEAD_ASK: &str = "go_ahead";
 /// Note that holds the answer to the go-ahead without which nothing of class `publish` is
 /// attempted.
 pub const PUBLISH_NOTE: &str = "publish";
+/// The answer that lets a step run again, whatever its last attempt may have left behind.
+pub const RETRY_ANSWER: &str = "retry";
 
 /// Note that holds the answer to the go-ahead of a class. A yes to one class's action is none to
 /// another's, and none to publishing.
@@ -224,15 +226,24 @@ impl Case<'_> {
             {
                 self.again(rung, "read back: only the rest is missing")
             }
-            ReadBack::Partial => {
-                self.ask("part of the effect is there and the step may not be repeated")
-            }
             ReadBack::Unclear if self.safety.freely_repeated() => {
                 self.again(rung, "read back told nothing; the step may be repeated freely")
             }
+            // A guard or read-back that can't tell does not undo what the person said after looking.
+            ReadBack::Partial | ReadBack::Unclear if self.person_settled() => {
+                self.again(rung, "the person looked and said 'retry'")
+            }
             ReadBack::Unclear if self.step.has_open_failure() && rung.is_some() => self.climb(),
+            ReadBack::Partial => {
+                self.ask("part of the effect is there and the step may not be repeated")
+            }
             ReadBack::Unclear => self.ask("it can't be told whether the effect is there"),
         }
+    }
+
+    /// Whether a person was asked about what the last attempt left behind, and said 'retry'.
+    fn person_settled(&self) -> bool {
+        !self.step.unsettled && self.step.settled_by_person
     }
 
     fn after_action(&self, rung: &str) -> Decided {

@@ -13,12 +13,17 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+mod arguments;
+mod controls;
 mod keys;
+mod options;
+mod prose;
 mod scan;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
+pub use arguments::{Arguments, SECRET_BYTES_MIN, arguments};
 pub use keys::is_secret_key;
 
 /// What stands in place of a secret.
@@ -32,7 +37,9 @@ const ROUNDS_MAX: usize = 6;
 #[must_use]
 pub fn redact<'a>(text: &'a str, home: Option<&str>) -> Cow<'a, str> {
     let homes = scan::home_forms(home);
-    let mut text = Cow::Borrowed(text);
+    // A name cut by a backspace or a colour is read as a person sees it.
+    let seen = controls::as_seen(text).filter(|seen| scan::once(seen, &homes).is_some());
+    let mut text = seen.map_or(Cow::Borrowed(text), Cow::Owned);
     for _ in 0..ROUNDS_MAX {
         match scan::once(&text, &homes) {
             None => break,

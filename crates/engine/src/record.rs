@@ -12,6 +12,7 @@ use pcbflow_core::ids::{Digest, StepKey};
 use pcbflow_core::manifest::{PhaseDef, Safety};
 use pcbflow_core::ports::{Observation, StepResult};
 use pcbflow_core::projection::{CAUSE_SLOT, Stage};
+use pcbflow_core::redact::arguments;
 use pcbflow_core::text::head_and_tail;
 
 use crate::act::{Done, Outcome};
@@ -127,7 +128,8 @@ impl Dispatcher<'_> {
         };
         let words = Words {
             summary: observation.summary.clone(),
-            argv: observation.argv.clone(),
+            // Whoever ran it: no secret of a command line becomes part of the record.
+            argv: arguments(&observation.argv, None).shown,
             stdout_tail: head_and_tail(&observation.stdout.text, TAIL_BYTES_MAX),
             stderr_tail: head_and_tail(&observation.stderr.text, TAIL_BYTES_MAX),
             ..Words::default()

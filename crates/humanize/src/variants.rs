@@ -62,10 +62,10 @@ pub const VARIANTS: &[Variant] = &[
     Variant {
         class: "KI-6",
         name: "rules_loosened",
-        what: "Some rules of this board were changed and may ask for less.",
-        why: Some("The project file or the rules file is not as on record."),
+        what: "Some rules of this board changed and may ask for less.",
+        why: Some("The rules are not as on record."),
         healed: "The check used the stricter rules that I had recorded.",
-        ask: Some("Put the old rules back, or say in the project file that the new ones count"),
+        ask: Some("Put the old rules back, or accept the new ones"),
     },
     Variant {
         class: "KI-3",

@@ -7,7 +7,7 @@ use pcbflow_core::manifest::CheckSpec;
 use pcbflow_core::ports::{
     Captured, Observation, Services, SpawnEnded, SpawnRequest, SpawnResult, StepContext, StepResult,
 };
-use pcbflow_core::redact::{MASK, is_secret_key, redact};
+use pcbflow_core::redact::arguments;
 use serde_json::Value;
 
 use crate::outputs::Before;
@@ -41,7 +41,10 @@ pub fn judge(
             | SpawnEnded::OutputEndless
             | SpawnEnded::BusyWithoutOutput(_)
             | SpawnEnded::MemoryOverLimit(_) => Ended::DeadlinePassed,
-            _ => Ended::Returned,
+            SpawnEnded::NotFound | SpawnEnded::Denied => Ended::NotStarted,
+            SpawnEnded::Exited(_) | SpawnEnded::Signalled(_) | SpawnEnded::Failed(_) => {
+                Ended::Returned
+            }
         },
         argv: recorded(&request.argv),
         tool: program.clone(),
@@ -59,18 +62,10 @@ pub fn judge(
     }
 }
 
-/// The arguments as they may be recorded: without secrets, also those in an argument of their own
-/// behind `--password`.
+/// The arguments as they may be recorded.
 fn recorded(argv: &[String]) -> Vec<String> {
     let home = std::env::var("HOME").or_else(|_| std::env::var("USERPROFILE")).ok();
-    let mut secret = false;
-    argv.iter()
-        .map(|arg| {
-            let masked = secret && !arg.starts_with('-');
-            secret = arg.strip_prefix("--").is_some_and(|n| is_secret_key(n) && !n.contains('='));
-            if masked { MASK.to_owned() } else { redact(arg, home.as_deref()).into_owned() }
-        })
-        .collect()
+    arguments(argv, home.as_deref()).shown
 }
 
 fn summary(program: &str, ended: &SpawnEnded) -> String {

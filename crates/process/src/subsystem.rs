@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use pcbflow_core::check::{CheckOutcome, CheckResult};
-use pcbflow_core::event::ReadBack;
+use pcbflow_core::event::{Ended, ReadBack};
 use pcbflow_core::evidence::{Evidence, Signal, Source, codes};
 use pcbflow_core::manifest::{CheckSpec, KindInfo, ManifestFault, Safety, StepDef};
 use pcbflow_core::ports::{
@@ -55,10 +55,12 @@ fn parsed(context: &StepContext) -> Result<CommandSpec, Evidence> {
     })
 }
 
+/// A step that could not begin.
 fn failed(evidence: Evidence) -> Observation {
     let summary =
         evidence.signals.first().map_or(String::new(), |s| format!("{} {}", s.code, s.text));
     Observation {
+        ended: Ended::NotStarted,
         tool: evidence.tool.clone(),
         summary,
         ..Observation::of(StepResult::Failed(evidence))

@@ -92,6 +92,60 @@ fn a_retry_without_a_change_asks_again_and_never_spins() {
     assert!(attempts() <= 2 * first + 1, "{}", test.story("b"));
 }
 
+/// A command whose effect nobody can read back: each go is one line in a file, and it fails until
+/// another file is there.
+fn unclear(test: &TestEnvironment) -> (String, String) {
+    let (goes, wanted) = (test.path("goes"), test.path("wanted"));
+    let (goes, wanted) = (goes.display().to_string(), wanted.display().to_string());
+    let work = format!("echo go >> '{goes}'; cat '{wanted}'");
+    let board = Manifest::new("b").phase("05-schematic-audit").command(
+        "command",
+        "order",
+        &["sh", "-c", &work],
+        &[],
+    );
+    test.boards(&[&board]);
+    (goes, wanted)
+}
+
+#[test]
+fn a_command_of_unknown_effect_runs_once_for_each_word_of_the_person() {
+    let test = TestEnvironment::new();
+    let (goes, wanted) = unclear(&test);
+    let times = || fs::read_to_string(&goes).expect("goes").lines().count();
+    test.json(4, &["run", "b"]);
+    // Nobody looked: however often it is started, it stays at one.
+    test.json(4, &["resume", "b"]);
+    let ask = test.json(4, &["run", "b"])["ask"]["id"].as_str().expect("an ask").to_owned();
+    assert_eq!(times(), 1, "{}", test.story("b"));
+    test.pcbflow(&["answer", &ask, "retry"]).exits(0);
+    test.json(4, &["run", "b"]);
+    let ask = test.json(4, &["run", "b"])["ask"]["id"].as_str().expect("an ask").to_owned();
+    assert_eq!(times(), 2, "one word, one go\n{}", test.story("b"));
+    fs::write(&wanted, "here").expect("what it wants");
+    test.pcbflow(&["answer", &ask, "retry"]).exits(0);
+    test.json(0, &["run", "b"]);
+    test.json(0, &["run", "b"]);
+    assert_eq!(times(), 3, "{}", test.story("b"));
+    test.pcbflow(&["replay", "b"]).exits(0);
+}
+
+#[test]
+fn a_command_that_never_began_needs_no_word() {
+    let test = TestEnvironment::new();
+    let tool = test.path("tool").display().to_string();
+    let board = Manifest::new("b").phase("05-schematic-audit").command(
+        "command",
+        "order",
+        &[&tool, "say", "fine"],
+        &[],
+    );
+    test.boards(&[&board]);
+    test.json(4, &["run", "b"]);
+    fs::copy(pcbflow_tests::program::own("act"), &tool).expect("the program");
+    test.json(0, &["run", "b"]);
+}
+
 #[test]
 fn odd_answers_are_refused_and_change_nothing() {
     let test = TestEnvironment::new();

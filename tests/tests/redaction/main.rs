@@ -1,4 +1,4 @@
-//! Secrets of twelve kinds, printed by tools, handed in by the environment, written into a
+//! Secrets of many kinds, printed by tools, handed in by the environment, written into a
 //! manifest, part of a file's name: none of them is found anywhere that pcbflow writes. A chain
 //! keeps for ever what it was given once.
 
@@ -34,6 +34,12 @@ fn canaries() -> Vec<(&'static str, String, String)> {
     let block = body(12);
     let lines = ["BEGIN RSA", "END RSA"].map(|w| format!("-----{w} PRIVATE KEY-----"));
     add("a private key", (format!("{}\n{block}\n{}", lines[0], lines[1]), block));
+    add("a user's option", with(13, "+ curl -u ann:", " https://example.org/x"));
+    add("a glued option", with(14, "+ mysql -uroot -p", " board"));
+    add("a value in the next line", with(15, "password:\n  ", ""));
+    add("an escaped address", with(16, "GET /r?to=https%3A%2F%2Fx%3Fclient_secret%3D", "%26n%3D1"));
+    add("a sentence", with(17, "the passphrase is ", ""));
+    add("a name cut by a backspace", with(18, "passx\u{8}word: ", ""));
     list
 }
 
@@ -152,6 +158,16 @@ fn what_stands_in_arguments_is_redacted_before_it_is_kept() {
     for (n, (_, text, _)) in canaries().iter().enumerate() {
         board = board.act("check", &format!("say{n}"), &["say", text], &[]);
         board = board.act("check", &format!("lost{n}"), &["cat", &format!("/nowhere/{text}")], &[]);
+    }
+    // Named by the argument before it only; what `say` prints has no name at all beside it.
+    let lonely = |n: usize| canaries().swap_remove(n).2;
+    let parted: [(&str, &[&str]); 3] = [
+        ("parted0", &["say", "-u", &format!("ann:{}", lonely(12))]),
+        ("parted1", &["say", "--password", &lonely(10)]),
+        ("parted2", &["sh", "-c", "echo \"$2\"; exit 3", "sshpass", "-p", &lonely(13)]),
+    ];
+    for (name, argv) in parted {
+        board = board.act("check", name, argv, &[]);
     }
     test.boards(&[&board]);
     let run = test.pcbflow(&["run", "b"]);

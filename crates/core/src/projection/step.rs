@@ -188,6 +188,9 @@ pub struct StepState {
     pub last_outputs: Vec<OutputRef>,
     /// An attempt was made whose effect may be there, and no read-back has settled it.
     pub unsettled: bool,
+    /// A person was asked what the last attempt left behind, looked, and said 'retry'; holds until
+    /// the next attempt.
+    pub settled_by_person: bool,
     /// The open failure, or the last one that was healed.
     pub failure: Option<FailureState>,
     /// The failure in `failure` is closed, by this rung and check.

@@ -2,10 +2,10 @@
 
 use super::step::{Decided, FailureState, PassState, Planned, Seen, Stage, StepState, Tried};
 use crate::check::{CheckOutcome, Gate};
-use crate::event::{CheckPurpose, Event, Fact, ReadBack, RecoveryOutcome};
+use crate::event::{CheckPurpose, Ended, Event, Fact, ReadBack, RecoveryOutcome};
 use crate::ids::{AttemptNo, ClassId, Digest, Seq};
 use crate::manifest::Safety;
-use crate::policy::{EXHAUSTED_CLASS, GO_AHEAD_ASK, PUBLISH_NOTE, go_ahead_note};
+use crate::policy::{EXHAUSTED_CLASS, GO_AHEAD_ASK, PUBLISH_NOTE, RETRY_ANSWER, go_ahead_note};
 use crate::time::Timestamp;
 
 impl StepState {
@@ -44,6 +44,11 @@ impl StepState {
                 self.stage = Stage::Failed;
                 return;
             }
+        }
+        if answer == RETRY_ANSWER && kind != GO_AHEAD_ASK {
+            // They were told that the step may have done its work, and say that it is to run.
+            self.unsettled = false;
+            self.settled_by_person = true;
         }
         self.stage = Stage::Planned;
         self.seen.clear();
@@ -110,7 +115,10 @@ impl StepState {
                 self.stage = Stage::Attempted;
                 self.last_closure = *closure;
                 self.last_outputs.clone_from(outputs);
-                self.unsettled = self.unsettled || ended.outcome_unknown();
+                // An attempt begins only when the one before is settled: what never began leaves
+                // nothing behind.
+                self.unsettled =
+                    *ended != Ended::NotStarted && (self.unsettled || ended.outcome_unknown());
                 fits
             }
             Fact::CheckObserved { purpose, outcome, gate, .. } => {
@@ -213,6 +221,7 @@ impl StepState {
         self.last_deadline_ms = deadline_ms;
         tag.clone_into(&mut self.last_tag);
         self.unsettled = true;
+        self.settled_by_person = false;
         true
     }
 

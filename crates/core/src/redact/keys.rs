@@ -67,11 +67,38 @@ const STRONG: &[&[&str]] = &[
     &["gitlab", "pat"],
     &["azure", "pat"],
     &["connection", "string"],
+    &["pin", "code"],
+    &["pincode"],
+    &["puk"],
+    &["passwort"],
+    &["kennwort"],
+    &["enter", "pin"],
+    &["your", "pin"],
+    &["card", "pin"],
+    &["sim", "pin"],
+    &["user", "pin"],
+    &["unlock", "pin"],
+    &["one", "time", "code"],
+    &["verification", "code"],
+    &["recovery", "code"],
 ];
 
+/// Endings that make one word a secret's name: `PGPASSWORD`, `mypassphrase`.
+const STRONG_TAILS: &[&str] = &["password", "passwd", "apikey", "sshpass", "askpass"];
+
 /// Names whose value goes on to the end of the line.
-const LINE: &[&[&str]] =
-    &[&["authorization"], &["cookie"], &["cookie2"], &["passphrase"], &["www", "authenticate"]];
+const LINE: &[&[&str]] = &[
+    &["authorization"],
+    &["cookie"],
+    &["cookie2"],
+    &["passphrase"],
+    &["pass", "phrase"],
+    &["www", "authenticate"],
+];
+
+/// Last words that need the one before them to say something.
+const NEEDS_A_WORD_BEFORE: &[&str] =
+    &["key", "token", "code", "pin", "phrase", "id", "hash", "string"];
 
 /// Words before `token` that make it a place in a list, not a secret.
 const HARMLESS_TOKEN: &[&str] =
@@ -143,7 +170,8 @@ fn ends_with(words: &[String], end: &[&str]) -> bool {
 fn may_end(key: &str) -> bool {
     const LAST: &[&[u8; 2]] = &[
         b"rd", b"wd", b"de", b"ss", b"et", b"ts", b"ey", b"en", b"id", b"al", b"ls", b"ds", b"wt",
-        b"tp", b"sh", b"se", b"at", b"ng", b"on", b"ie", b"e2", b"te", b"es", b"th",
+        b"tp", b"sh", b"se", b"at", b"ng", b"on", b"ie", b"e2", b"te", b"es", b"th", b"in", b"uk",
+        b"rt", b"pw",
     ];
     let two = key.len().checked_sub(2).and_then(|at| key.as_bytes().get(at..));
     two.is_some_and(|two| LAST.iter().any(|last| last.eq_ignore_ascii_case(two)))
@@ -166,6 +194,9 @@ pub(super) fn kind(key: &str) -> Option<KeyKind> {
     if STRONG.iter().any(|end| ends_with(&words, end)) {
         return Some(KeyKind::Strong);
     }
+    if STRONG_TAILS.iter().any(|tail| last.ends_with(tail)) {
+        return Some(KeyKind::Strong);
+    }
     let variable = key.contains('_') && !key.bytes().any(|b| b.is_ascii_lowercase());
     match last {
         "cookies" => Some(KeyKind::List),
@@ -175,9 +206,15 @@ pub(super) fn kind(key: &str) -> Option<KeyKind> {
         "key" if variable && !before.is_some_and(|b| HARMLESS_KEY.contains(&b)) => {
             Some(KeyKind::Weak)
         }
+        "pw" => Some(KeyKind::Weak),
         "pass" | "pat" | "auth" if variable || key.starts_with('_') => Some(KeyKind::Weak),
         _ => None,
     }
+}
+
+/// Whether a name alone says too little, and the word before it may tell: `key`, `API key`.
+pub(super) fn needs_a_word_before(key: &str) -> bool {
+    NEEDS_A_WORD_BEFORE.iter().any(|word| word.eq_ignore_ascii_case(key))
 }
 
 /// Whether a name is a secret's in the query of an address.

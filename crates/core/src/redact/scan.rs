@@ -15,17 +15,17 @@ const KEY_BLOCK_BYTES_MAX: usize = 64 * 1024;
 /// Longest list of cookies that is masked as a whole, in bytes.
 const COOKIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// What is looked at of a value to judge whether it is a secret, in bytes.
-const VALUE_LOOK_BYTES_MAX: usize = 128;
+pub(super) const VALUE_LOOK_BYTES_MAX: usize = 128;
 
 /// A stretch to replace.
-struct Hit {
+pub(super) struct Hit {
     from: usize,
     to: usize,
     with: &'static str,
 }
 
 impl Hit {
-    fn mask(from: usize, to: usize) -> Option<Hit> {
+    pub(super) fn mask(from: usize, to: usize) -> Option<Hit> {
         (from < to).then_some(Hit { from, to, with: MASK })
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn home_forms(home: Option<&str>) -> Vec<String> {
 fn table(homes: &[String]) -> [bool; 256] {
     let mut table = [false; 256];
     let first = homes.iter().filter_map(|h| h.as_bytes().first());
-    for b in b"=:@-".iter().chain(tokens::FIRST).chain(first) {
+    for b in b"=:@-%i".iter().chain(tokens::FIRST).chain(first) {
         if let Some(cell) = table.get_mut(usize::from(*b)) {
             *cell = true;
         }
@@ -77,7 +77,9 @@ pub(super) fn once(text: &str, homes: &[String]) -> Option<String> {
         // Most bytes of the table are letters in the middle of a word; only few pairs of them
         // start a token.
         let next = bytes.get(at + 1).copied().unwrap_or(0);
-        if b.is_ascii_alphabetic() && !tokens::may_start(b, next) && !first_of_home(b, homes) {
+        let starts_is = b == b'i' && next == b's';
+        let may_start = tokens::may_start(b, next) || starts_is;
+        if b.is_ascii_alphabetic() && !may_start && !first_of_home(b, homes) {
             at += 1;
             continue;
         }
@@ -100,28 +102,28 @@ pub(super) fn once(text: &str, homes: &[String]) -> Option<String> {
     Some(out)
 }
 
-struct Scan<'t> {
-    text: &'t str,
-    bytes: &'t [u8],
+pub(super) struct Scan<'t> {
+    pub(super) text: &'t str,
+    pub(super) bytes: &'t [u8],
     /// Everything before is settled; no test looks back past it.
-    done: usize,
+    pub(super) done: usize,
     no_jwt_before: usize,
 }
 
 impl Scan<'_> {
-    fn byte(&self, at: usize) -> Option<u8> {
+    pub(super) fn byte(&self, at: usize) -> Option<u8> {
         self.bytes.get(at).copied()
     }
 
-    fn back(&self, at: usize, n: usize) -> Option<u8> {
+    pub(super) fn back(&self, at: usize, n: usize) -> Option<u8> {
         at.checked_sub(n).and_then(|p| self.byte(p))
     }
 
-    fn starts(&self, at: usize, what: &str) -> bool {
+    pub(super) fn starts(&self, at: usize, what: &str) -> bool {
         self.bytes.get(at..).is_some_and(|b| b.starts_with(what.as_bytes()))
     }
 
-    fn count(&self, from: usize, max: usize, ok: impl Fn(u8) -> bool) -> usize {
+    pub(super) fn count(&self, from: usize, max: usize, ok: impl Fn(u8) -> bool) -> usize {
         self.bytes.get(from..).unwrap_or(&[]).iter().take(max).take_while(|b| ok(**b)).count()
     }
 
@@ -133,6 +135,9 @@ impl Scan<'_> {
             b'@' => self.mail(at),
             b'-' if self.starts(at, "-----BEGIN") => self.key_block(at),
             b'-' if self.starts(at, "--") && self.back(at, 1) != Some(b'-') => self.option(at),
+            b'-' => self.short_option(at),
+            b'%' => self.escaped(at),
+            b'i' => self.said(at),
             _ => None,
         };
         hit.or_else(|| self.home(at, homes)).or_else(|| self.token(at))
@@ -171,7 +176,7 @@ impl Scan<'_> {
     }
 
     /// The name that ends before `at`, its start, and whether a quote closes it.
-    fn name_before(&self, at: usize) -> Option<(&str, usize, bool)> {
+    pub(super) fn name_before(&self, at: usize) -> Option<(&str, usize, bool)> {
         let mut end = at;
         while end > self.done && at - end < 4 && matches!(self.byte(end - 1), Some(b' ' | b'\t')) {
             end -= 1;
@@ -218,7 +223,8 @@ impl Scan<'_> {
             });
             return Hit::mask(value, value + len);
         }
-        self.value(value, start, keys::kind(name)?, false)
+        let kind = keys::kind(name).or_else(|| self.kind_in_place(name, start))?;
+        self.value(value, start, kind, false)
     }
 
     /// `code=value`: the answer of a sign-in, but not the code of an exit or an error.
@@ -254,36 +260,17 @@ impl Scan<'_> {
         if self.byte(at + 1) == Some(b'=') || self.byte(at + 1) == Some(b':') {
             return None;
         }
-        let (name, start, _) = self.name_before(at)?;
-        self.value(at + 1, start, keys::kind(name.trim_start_matches('-'))?, true)
+        let known = self
+            .name_before(at)
+            .and_then(|(name, start, _)| self.kind_in_place(name, start).map(|kind| (kind, start)));
+        let (kind, start) = known.or_else(|| self.asked_for(at))?;
+        self.value(at + 1, start, kind, true)
     }
 
-    /// `--name value`.
-    fn option(&self, at: usize) -> Option<Hit> {
-        let part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-        let len = self.count(at + 2, KEY_BYTES_MAX, part);
-        let name = self.text.get(at + 2..at + 2 + len)?;
-        let kind = keys::kind(name).filter(|k| *k != KeyKind::List)?;
-        let mut value = at + 2 + len;
-        // An argument list in JSON has the value in the next string.
-        let gap = self.count(value, 8, |b| b" \"',\n".contains(&b));
-        value += gap;
-        let first = self.byte(value)?;
-        if gap == 0 || first == b'-' {
-            return None;
-        }
-        let quote = self.back(value, 1).filter(|q| matches!(q, b'"' | b'\''));
-        let len = match quote {
-            Some(quote) => self.quoted(value, quote, false),
-            None => self.count(value, usize::MAX, |b| !b.is_ascii_whitespace()),
-        };
-        self.judged(value, value + len, kind)
-    }
-
-    /// Bytes up to the closing quote or the end of the line.
-    fn quoted(&self, from: usize, quote: u8, escaped: bool) -> usize {
+    /// Bytes up to the closing quote or the end of the line, or `bytes_max`.
+    pub(super) fn quoted(&self, from: usize, quote: u8, escaped: bool, bytes_max: usize) -> usize {
         let mut at = from;
-        while let Some(b) = self.byte(at) {
+        while let Some(b) = self.byte(at).filter(|_| at - from < bytes_max) {
             match b {
                 b'\n' => break,
                 b'\\' if escaped && self.byte(at + 1) == Some(quote) => break,
@@ -296,8 +283,15 @@ impl Scan<'_> {
     }
 
     /// The value that belongs to a name, if it is to be masked.
-    fn value(&self, from: usize, name: usize, kind: KeyKind, colon: bool) -> Option<Hit> {
+    pub(super) fn value(
+        &self,
+        from: usize,
+        name: usize,
+        kind: KeyKind,
+        colon: bool,
+    ) -> Option<Hit> {
         let from = from + self.count(from, 16, |b| b == b' ' || b == b'\t');
+        let from = self.next_line(from, name).unwrap_or(from);
         let first = self.byte(from)?;
         if kind == KeyKind::List {
             return matches!(first, b'[' | b'{').then(|| self.list(from)).flatten();
@@ -306,14 +300,17 @@ impl Scan<'_> {
         let open = if escaped { self.byte(from + 1) } else { Some(first) };
         if let Some(quote @ (b'"' | b'\'' | b'`')) = open {
             let inner = from + 1 + usize::from(escaped);
-            let to = inner + self.quoted(inner, quote, escaped);
+            let to = inner + self.quoted(inner, quote, escaped, usize::MAX);
             return self.judged(inner, to, kind);
         }
         // A header inside a quoted argument ends with the quote.
         let around = self.back(name, 1).filter(|q| matches!(q, b'"' | b'\'' | b'`'));
         let to = if kind == KeyKind::Line {
             from + match around {
-                Some(quote) => self.quoted(from, quote, self.back(name, 2) == Some(b'\\')),
+                Some(quote) => {
+                    let escaped = self.back(name, 2) == Some(b'\\');
+                    self.quoted(from, quote, escaped, usize::MAX)
+                }
                 None => self.count(from, usize::MAX, |b| b != b'\n' && b != b'\r'),
             }
         } else {
@@ -327,7 +324,7 @@ impl Scan<'_> {
 
     /// End of a value without quotes: white space, a quote, or a separator that another name
     /// follows. Closing marks at its end are not part of it.
-    fn plain_end(&self, from: usize, colon: bool, bytes_max: usize) -> usize {
+    pub(super) fn plain_end(&self, from: usize, colon: bool, bytes_max: usize) -> usize {
         let mut at = from;
         while let Some(b) = self.byte(at).filter(|_| at - from < bytes_max) {
             let separates = matches!(b, b'&' | b',' | b';') && self.name_follows(at + 1);
@@ -354,7 +351,7 @@ impl Scan<'_> {
     }
 
     /// Masks a value unless it is plainly none: empty, a word of the language, already masked.
-    fn judged(&self, from: usize, to: usize, kind: KeyKind) -> Option<Hit> {
+    pub(super) fn judged(&self, from: usize, to: usize, kind: KeyKind) -> Option<Hit> {
         const NOTHING: &[&[u8]] =
             &[b"true", b"false", b"null", b"none", b"nil", b"undefined", b"yes", b"no", b"***"];
         let value = self.bytes.get(from..to)?;

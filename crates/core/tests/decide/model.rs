@@ -65,6 +65,8 @@ impl Model {
         self.attempts = 0;
         self.recoveries = 0;
         self.of_failure.clear();
+        // Who says 'retry' to a question about the step was told that it may have done its work.
+        self.proof |= answer == "retry" && kind != GO_AHEAD_ASK;
         if kind == GO_AHEAD_ASK && matches!(answer, "yes" | "no") {
             if class.as_str() != EXHAUSTED_CLASS {
                 // The ladder goes on where it stood.

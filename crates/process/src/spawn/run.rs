@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pcbflow_core::ports::{Cancel, Captured, MemorySeen, SpawnEnded, SpawnRequest, SpawnResult};
-use pcbflow_core::redact::is_secret_key;
+use pcbflow_core::redact::{SECRET_BYTES_MIN, arguments, is_secret_key};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
@@ -314,12 +314,12 @@ fn signal_of(_status: ExitStatus) -> Option<i32> {
     None
 }
 
-/// Values of variables with a secret's name: a tool may print one without its name, by which
-/// alone it could be told. Short ones (`1`, `yes`) are no secrets and stand everywhere.
+/// Values of variables with a secret's name, and secrets of the command line: a tool may print one
+/// without its name, by which alone it could be told.
 fn secrets(request: &SpawnRequest) -> Vec<String> {
-    const SECRET_BYTES_MIN: usize = 6;
     let named = request.env.iter().filter(|(name, _)| is_secret_key(name));
-    named.map(|(_, value)| value.clone()).filter(|v| v.len() >= SECRET_BYTES_MIN).collect()
+    let values = named.map(|(_, value)| value.clone()).filter(|v| v.len() >= SECRET_BYTES_MIN);
+    values.chain(arguments(&request.argv, None).secrets).collect()
 }
 
 /// Redacts and stores both streams beside the runtime: large ones take a moment, and storing

@@ -33,7 +33,14 @@ codes!(StopCause {
     Finished = 0, NothingToDo = 1, Findings = 2, Unverified = 3, NeedsPerson = 4, TryLater = 5,
     Interrupted = 6, Terminated = 7, Storage = 8,
 });
-codes!(Ended { Returned = 0, DeadlinePassed = 1, CutShort = 2, Stopped = 3, ConnectionLost = 4 });
+codes!(Ended {
+    Returned = 0,
+    DeadlinePassed = 1,
+    CutShort = 2,
+    Stopped = 3,
+    ConnectionLost = 4,
+    NotStarted = 5,
+});
 codes!(CheckPurpose { Step = 0, Recheck = 1, Watch = 2, Sense = 3 });
 codes!(ReadBack { Landed = 0, Absent = 1, Partial = 2, Unclear = 3 });
 codes!(RecoveryOutcome { Done = 0, NotApplicable = 1, Failed = 2 });
