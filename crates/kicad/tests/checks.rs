@@ -27,7 +27,7 @@ fn stickhub_is_clean_and_untouched() {
         assert!(drc.tool.starts_with(&format!("kicad-cli {major}.")), "{}", drc.tool);
         assert_eq!(drc.outputs.len(), 1, "{:?}", drc.outputs);
         assert_eq!(drc.outputs[0].path, "out/drc.json");
-        assert!(drc.records.contains_key("kicad.ruleset"));
+        assert!(drc.records.contains_key("kicad.ruleset:StickHub"));
         assert!(!text(&bench.board_dir().join("out/drc.json")).contains("pcbflow"));
         let check = checked(drc);
         assert_eq!((check.counts.errors, check.counts.warnings), (0, 0), "{:#?}", check.findings);

@@ -7,6 +7,7 @@ use pcbflow_core::evidence::{Signal, Source};
 use pcbflow_core::ids::Digest;
 use pcbflow_core::ports::Blobs;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Report;
 use crate::file::Nm;
@@ -14,7 +15,8 @@ use crate::file::project::{ProjectRules, ProjectState};
 use crate::file::rules::{RuleFault, lint};
 use crate::signals;
 
-/// Name of the record that holds the digest of a [`RuleSetBlob`].
+/// First part of the name of the record that holds the digest of a [`RuleSetBlob`]; the project
+/// follows, since one manifest may have several. Alone it is the name that older releases gave it.
 pub const RULESET_RECORD: &str = "kicad.ruleset";
 /// Name of the stored rule set, for people.
 const RULESET_NAME: &str = "ruleset.json";
@@ -58,16 +60,16 @@ impl RuleSetBlob {
         self
     }
 
-    /// Stores it and gives the record.
+    /// Stores it and gives the record of this name.
     #[must_use]
-    pub fn record(&self, blobs: &dyn Blobs) -> BTreeMap<String, String> {
+    pub fn record(&self, name: &str, blobs: &dyn Blobs) -> BTreeMap<String, String> {
         let stored = serde_json::to_vec(self)
             .map_err(|e| e.to_string())
             .and_then(|bytes| blobs.put(RULESET_NAME, &bytes).map_err(|e| e.to_string()));
         match stored {
             // A blob that the store cut can't be put back.
             Ok(blob) if blob.bytes == blob.true_bytes => {
-                BTreeMap::from([(RULESET_RECORD.to_owned(), blob.digest.to_string())])
+                BTreeMap::from([(name.to_owned(), blob.digest.to_string())])
             }
             Ok(_) => BTreeMap::new(),
             Err(error) => {
@@ -77,15 +79,27 @@ impl RuleSetBlob {
         }
     }
 
-    /// Reads the recorded rule set of a board, if there is one and it is whole. Custom rules with a
-    /// fault were never in force, so they are nothing to hold later rules against.
+    /// Reads the rule set in the record of this name, if there is one and it is whole. Custom rules
+    /// with a fault were never in force, so they are nothing to hold later rules against.
     #[must_use]
-    pub fn recorded(records: &BTreeMap<String, String>, blobs: &dyn Blobs) -> Option<RuleSetBlob> {
-        let digest: Digest = records.get(RULESET_RECORD)?.parse().ok()?;
+    pub fn recorded(
+        records: &BTreeMap<String, String>,
+        name: &str,
+        blobs: &dyn Blobs,
+    ) -> Option<RuleSetBlob> {
+        let digest: Digest = records.get(name)?.parse().ok()?;
         let mut set: RuleSetBlob = serde_json::from_slice(&blobs.get(&digest).ok()?).ok()?;
         set.rules = set.rules.filter(|rules| can_be_in_force(rules));
         (set.form == RULESET_FORM && ProjectState::of_bytes(set.project.as_bytes()).is_ok())
             .then_some(set)
+    }
+
+    /// Whether the project file says that it is another project's. KiCad writes its name into it.
+    #[must_use]
+    pub fn is_of_another(&self, project_file: &str) -> bool {
+        let json: Option<Value> = serde_json::from_str(&self.project).ok();
+        let name = json.as_ref().and_then(|j| j.pointer("/meta/filename")?.as_str());
+        name.is_some_and(|name| !name.is_empty() && name != project_file)
     }
 
     /// Whether other custom rules hold every rule of this set.

@@ -22,6 +22,11 @@ const SHOWN_MAX: usize = 10;
 
 /// Name of the record of one board file.
 fn key(project: &Project) -> String {
+    project.record_name("kicad.holes")
+}
+
+/// The name that older releases gave it, whatever folder the board lies in.
+fn old_key(project: &Project) -> String {
     format!("kicad.holes.{}", project.stem)
 }
 
@@ -31,7 +36,9 @@ pub(crate) fn recorded(
     project: &Project,
     blobs: &dyn Blobs,
 ) -> Option<HoleRecord> {
-    let digest: Digest = context.records.get(&key(project))?.parse().ok()?;
+    let records = &context.records;
+    let record = records.get(&key(project)).or_else(|| records.get(&old_key(project)))?;
+    let digest: Digest = record.parse().ok()?;
     HoleRecord::from_bytes(&blobs.get(&digest).ok()?)
 }
 
