@@ -78,6 +78,25 @@ pub struct Found {
     pub schematic: Option<String>,
 }
 
+impl Found {
+    /// What is not there beside the project file, and what is therefore not planned.
+    #[must_use]
+    pub fn missing(&self, stem: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.board.is_none() {
+            lines.push(format!(
+                "there is no board file {stem}.kicad_pcb: no netlist comparison, DRC or fabrication is planned"
+            ));
+        }
+        if self.schematic.is_none() {
+            lines.push(format!(
+                "there is no schematic {stem}.kicad_sch: no ERC, no netlist and no comparison with the board is planned"
+            ));
+        }
+        lines
+    }
+}
+
 /// Looks at a `.kicad_pro` and what lies beside it. Changes nothing.
 ///
 /// # Errors

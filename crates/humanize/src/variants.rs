@@ -72,7 +72,7 @@ pub const VARIANTS: &[Variant] = &[
         name: "holes_gone",
         what: "The board has lost {count:hole|holes} since the last check.",
         why: Some("They are on record and not on the board: {items}."),
-        healed: "Each hole is back in its place.",
+        healed: "Each hole is back in its place, or you have said that it may go.",
         ask: Some("Put the holes back, or say in the project file that they may go"),
     },
     Variant {

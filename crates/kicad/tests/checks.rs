@@ -27,7 +27,7 @@ fn stickhub_is_clean_and_untouched() {
         assert!(drc.tool.starts_with(&format!("kicad-cli {major}.")), "{}", drc.tool);
         assert_eq!(drc.outputs.len(), 1, "{:?}", drc.outputs);
         assert_eq!(drc.outputs[0].path, "out/drc.json");
-        assert!(drc.records.contains_key("kicad.ruleset"));
+        assert!(drc.records.contains_key("kicad.ruleset:StickHub"));
         assert!(!text(&bench.board_dir().join("out/drc.json")).contains("pcbflow"));
         let check = checked(drc);
         assert_eq!((check.counts.errors, check.counts.warnings), (0, 0), "{:#?}", check.findings);
@@ -111,7 +111,7 @@ fn parity_that_can_not_run_is_no_clean_parity() {
     let bench = Bench::new();
     bench.bring(&pairs.join("phantom-extra/with-pro"));
     let with = [("board", json!("board.kicad_pcb"))];
-    assert_eq!(bench.codes("kicad/drc", &with), ["kicad.parity_not_run"]);
+    assert_eq!(bench.codes("kicad/drc", &with), ["kicad.input_missing"]);
 }
 
 #[test]
@@ -248,4 +248,51 @@ fn what_kicad_counts_and_does_not_list_is_found() {
         assert_eq!(check.gate(), Gate::Fail);
         assert!(text(&bench.board_dir().join("out/drc.json")).contains("unresolved_variable"));
     }
+}
+
+/// KiCad does not start with a home folder whose name is not ASCII.
+#[test]
+fn a_workspace_below_a_folder_with_an_umlaut_and_blanks() {
+    for major in [9, 10] {
+        let (Some(path), true) = (demo(9, "stickhub"), have(major)) else { continue };
+        let folder = tempfile::Builder::new().prefix("Übung mit Löchern ").tempdir().unwrap();
+        let bench = Bench::below(folder, pcbflow_kicad::Kicad::new());
+        bench.bring(&path);
+        let board = [("board", json!("StickHub.kicad_pcb")), ("kicad", json!(major))];
+        let sheet = [("schematic", json!("StickHub.kicad_sch")), ("kicad", json!(major))];
+        let plain = Bench::new();
+        plain.bring(&path);
+        for (uses, with) in [
+            ("kicad/drc", &board),
+            ("kicad/erc", &sheet),
+            ("kicad/netlist", &sheet),
+            ("kicad/compare", &board),
+        ] {
+            let (here, there) = (bench.check(uses, with), plain.check(uses, with));
+            assert_eq!(here.outcome, there.outcome, "{uses} {major}: {}", here.reason);
+            assert_eq!(here.counts, there.counts, "{uses} {major}");
+        }
+        let mut files = board.to_vec();
+        files.push(("what", json!(["gerbers", "drill", "position", "pdf"])));
+        assert_eq!(bench.check("kicad/export", &files).counts.errors, 0, "{major}");
+    }
+}
+
+/// A board without a schematic, and a step that says so: a point that stays open.
+#[test]
+fn a_board_that_nothing_compares_with_a_schematic_is_an_open_point() {
+    let (Some(path), true) = (demo(9, "stickhub"), have(9)) else { return };
+    let bench = Bench::new();
+    bench.bring(&path);
+    let with = [("board", json!("StickHub.kicad_pcb")), ("parity", json!(false))];
+    let open =
+        |check: &CheckResult| check.findings.iter().any(|f| f.rule == "pcbflow_no_schematic");
+    assert!(!open(&bench.check("kicad/drc", &with)), "another step may compare");
+    std::fs::remove_file(bench.root().join("StickHub.kicad_sch")).unwrap();
+    let check = bench.check("kicad/drc", &with);
+    assert!(open(&check), "{:?}", check.findings);
+    assert_ne!(check.gate(), Gate::Pass);
+    let asked = failed(bench.run("kicad/drc", &with[..1]));
+    assert_eq!(codes(&asked), ["kicad.input_missing"]);
+    assert_eq!(asked.signals[0].text, "StickHub.kicad_sch");
 }

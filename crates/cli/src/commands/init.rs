@@ -82,6 +82,9 @@ pub fn init(app: &App, args: &InitArgs) -> Result<Answer, CommandError> {
             format!("board '{name}' has its phases and no steps yet; add steps to that file")
         }
     });
+    if let (Some(found), Some(stem)) = (&found, args.from.as_deref().and_then(Path::file_stem)) {
+        lines.extend(found.missing(&stem.to_string_lossy()));
+    }
     lines.push(format!("next: pcbflow run {name}"));
     let mut answer = Answer::done("init", lines)
         .with("manifest", shown(&root, &manifest))

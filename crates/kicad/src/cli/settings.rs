@@ -41,13 +41,16 @@ pub fn home(state_dir: &Path) -> PathBuf {
 
 /// The environment of a call. `C.UTF-8` because other locales change the language of reports, and
 /// plain `C` can't open names that are not ASCII; UTC because KiCad 10 writes local times without
-/// a zone.
+/// a zone. A `HOME` that is not ASCII is empty for KiCad, in every locale (measured with 9.0.8 and
+/// 10.0.6), and then it does not start; all that it would look for there has a variable of its own.
 #[must_use]
 pub fn environment(home: &Path, config: &Path, tmp: &Path) -> BTreeMap<String, String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let fixed = |text: &str| text.to_owned();
+    let plain_home = if text(home).is_ascii() { home } else { Path::new("/") };
     BTreeMap::from([
-        (fixed("HOME"), text(home)),
+        (fixed("HOME"), text(plain_home)),
+        (fixed("XDG_DATA_HOME"), text(&home.join(".local/share"))),
         (fixed("KICAD_CONFIG_HOME"), text(config)),
         (fixed("XDG_CONFIG_HOME"), text(&home.join("config"))),
         (fixed("XDG_CACHE_HOME"), text(&home.join("cache"))),

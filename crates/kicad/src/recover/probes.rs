@@ -21,7 +21,7 @@ use crate::report::rules::RuleSetBlob;
 use crate::rows::probes as names;
 use crate::steps::drc::{judge_call, read_board};
 use crate::steps::project::{Project, not_loaded};
-use crate::steps::rulesets::{NOTE_RULESET, RECORDED};
+use crate::steps::rulesets::{NOTE_RULESET, RECORDED, accepted};
 use crate::steps::stop::{Session, Stop};
 use crate::steps::{args, erc, netlist, tool};
 
@@ -157,7 +157,7 @@ async fn in_force(
     let unknown = |stop: Stop| Problem::Unknown(words(stop));
     let mut session = Session::new(context, services);
     let project = project_of(&session).map_err(unknown)?;
-    let set = rule_set(context, services, &project)
+    let set = rule_set(&session, &project)
         .ok_or_else(|| Problem::No("there is no sound rule set".to_owned()))?;
     if !project.beside("kicad_pcb").exists() {
         return Err(Problem::Unknown("there is no board to prove the rules on".to_owned()));
@@ -192,9 +192,11 @@ async fn in_force(
 }
 
 /// The rule set that the next attempt will use.
-fn rule_set(context: &StepContext, services: &Services, project: &Project) -> Option<RuleSetBlob> {
-    if context.notes.get(NOTE_RULESET).is_some_and(|v| v == RECORDED) {
-        return RuleSetBlob::recorded(&context.records, services.blobs.as_ref());
+fn rule_set(session: &Session<'_>, project: &Project) -> Option<RuleSetBlob> {
+    let context = session.context;
+    if context.notes.get(NOTE_RULESET).is_some_and(|v| v == RECORDED) && !accepted(session, project)
+    {
+        return project.recorded_rules(&context.records, session.services.blobs.as_ref());
     }
     project.rule_set()
 }

@@ -5,7 +5,6 @@ use pcbflow_core::ports::{Recovery, Services, StepContext};
 use crate::file::board::Board;
 use crate::file::rules::lint;
 use crate::file::schematic::Hierarchy;
-use crate::report::rules::RuleSetBlob;
 use crate::steps::project::Project;
 use crate::steps::rulesets::{NOTE_RULESET, RECORDED};
 use crate::steps::stop::{Session, Stop};
@@ -37,7 +36,7 @@ pub(super) fn copy_with_rules(context: &StepContext, services: &Services) -> Rec
     if !custom.as_ref().is_none_or(|bytes| is_sound(bytes, &project)) {
         return Recovery::not_applicable("the custom rules have a fault that a person must mend");
     }
-    let recorded = RuleSetBlob::recorded(&context.records, services.blobs.as_ref());
+    let recorded = project.recorded_rules(&context.records, services.blobs.as_ref());
     let now = project.rule_set();
     match (recorded, now) {
         (Some(was), Some(now)) if was.loosened(&now).is_empty() => {

@@ -71,21 +71,25 @@ pub fn of_properties<'a>(odd: impl IntoIterator<Item = &'a OddProperty>) -> Vec<
         .collect()
 }
 
-/// Rule of the finding that the electrical check proves nothing.
-pub const UNPROVEN_RULE: &str = "pcbflow_check_unproven";
-
 /// The project switches off every check that a planted fault could trip, so nothing shows that the
 /// electrical check looked at the schematic.
+pub const NOTHING_PROVES_ERC: &str = "the project switches off every check that could prove that the schematic was \
+     checked; switch 'unresolved_variable' or 'no_connect_dangling' on";
+
+/// Rule of the finding that nothing compares the board with a schematic.
+pub const NO_SCHEMATIC_RULE: &str = "pcbflow_no_schematic";
+
+/// The step asks for no comparison, and there is no schematic that another step could compare with.
 #[must_use]
-pub fn nothing_proves_erc() -> Finding {
+pub fn no_schematic(name: &str) -> Finding {
     Finding {
-        id: format!("erc:{UNPROVEN_RULE}"),
-        engine: "erc".to_owned(),
-        rule: UNPROVEN_RULE.to_owned(),
+        id: format!("drc:{NO_SCHEMATIC_RULE}"),
+        engine: "drc".to_owned(),
+        rule: NO_SCHEMATIC_RULE.to_owned(),
         severity: FindingSeverity::Warning,
-        message: "the project switches off every check that could prove that the schematic was \
-                  checked; switch 'unresolved_variable' or 'no_connect_dangling' on"
-            .to_owned(),
+        message: format!(
+            "there is no schematic {name}, so nothing shows that the board is wired as it is meant"
+        ),
         items: Vec::new(),
         excluded: None,
         apart: false,

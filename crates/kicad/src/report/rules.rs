@@ -7,13 +7,16 @@ use pcbflow_core::evidence::{Signal, Source};
 use pcbflow_core::ids::Digest;
 use pcbflow_core::ports::Blobs;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Report;
 use crate::file::Nm;
 use crate::file::project::{ProjectRules, ProjectState};
+use crate::file::rules::{RuleFault, lint};
 use crate::signals;
 
-/// Name of the record that holds the digest of a [`RuleSetBlob`].
+/// First part of the name of the record that holds the digest of a [`RuleSetBlob`]; the project
+/// follows, since one manifest may have several. Alone it is the name that older releases gave it.
 pub const RULESET_RECORD: &str = "kicad.ruleset";
 /// Name of the stored rule set, for people.
 const RULESET_NAME: &str = "ruleset.json";
@@ -46,16 +49,27 @@ impl RuleSetBlob {
         Some(RuleSetBlob { form: RULESET_FORM, project: text(project)?, rules })
     }
 
-    /// Stores it and gives the record.
+    /// The set without custom rules of which nothing shows that KiCad uses them: with a fault, or
+    /// with a property that may be misspelt, which stops all rules in KiCad 10.
     #[must_use]
-    pub fn record(&self, blobs: &dyn Blobs) -> BTreeMap<String, String> {
+    pub fn without_doubtful_rules(mut self) -> RuleSetBlob {
+        self.rules = self.rules.filter(|rules| {
+            can_be_in_force(rules)
+                && lint(rules.as_bytes(), u32::MAX, &[]).odd_properties.is_empty()
+        });
+        self
+    }
+
+    /// Stores it and gives the record of this name.
+    #[must_use]
+    pub fn record(&self, name: &str, blobs: &dyn Blobs) -> BTreeMap<String, String> {
         let stored = serde_json::to_vec(self)
             .map_err(|e| e.to_string())
             .and_then(|bytes| blobs.put(RULESET_NAME, &bytes).map_err(|e| e.to_string()));
         match stored {
             // A blob that the store cut can't be put back.
             Ok(blob) if blob.bytes == blob.true_bytes => {
-                BTreeMap::from([(RULESET_RECORD.to_owned(), blob.digest.to_string())])
+                BTreeMap::from([(name.to_owned(), blob.digest.to_string())])
             }
             Ok(_) => BTreeMap::new(),
             Err(error) => {
@@ -65,13 +79,27 @@ impl RuleSetBlob {
         }
     }
 
-    /// Reads the recorded rule set of a board, if there is one and it is whole.
+    /// Reads the rule set in the record of this name, if there is one and it is whole. Custom rules
+    /// with a fault were never in force, so they are nothing to hold later rules against.
     #[must_use]
-    pub fn recorded(records: &BTreeMap<String, String>, blobs: &dyn Blobs) -> Option<RuleSetBlob> {
-        let digest: Digest = records.get(RULESET_RECORD)?.parse().ok()?;
-        let set: RuleSetBlob = serde_json::from_slice(&blobs.get(&digest).ok()?).ok()?;
+    pub fn recorded(
+        records: &BTreeMap<String, String>,
+        name: &str,
+        blobs: &dyn Blobs,
+    ) -> Option<RuleSetBlob> {
+        let digest: Digest = records.get(name)?.parse().ok()?;
+        let mut set: RuleSetBlob = serde_json::from_slice(&blobs.get(&digest).ok()?).ok()?;
+        set.rules = set.rules.filter(|rules| can_be_in_force(rules));
         (set.form == RULESET_FORM && ProjectState::of_bytes(set.project.as_bytes()).is_ok())
             .then_some(set)
+    }
+
+    /// Whether the project file says that it is another project's. KiCad writes its name into it.
+    #[must_use]
+    pub fn is_of_another(&self, project_file: &str) -> bool {
+        let json: Option<Value> = serde_json::from_str(&self.project).ok();
+        let name = json.as_ref().and_then(|j| j.pointer("/meta/filename")?.as_str());
+        name.is_some_and(|name| !name.is_empty() && name != project_file)
     }
 
     /// Whether other custom rules hold every rule of this set.
@@ -106,6 +134,14 @@ impl RuleSetBlob {
         list.extend(super::strict::gone_or_changed(&text(self), &text(now)));
         list
     }
+}
+
+/// Whether KiCad can have used these custom rules. Names of layers are the board's own and are not
+/// looked at.
+fn can_be_in_force(rules: &str) -> bool {
+    let of_layer =
+        |fault: &RuleFault| matches!(fault, RuleFault::UnknownWord { place: "layer", .. });
+    lint(rules.as_bytes(), u32::MAX, &[]).problems.iter().all(|p| of_layer(&p.fault))
 }
 
 fn looser_limits(old: &ProjectRules, new: &ProjectRules) -> Vec<String> {

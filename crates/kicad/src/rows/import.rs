@@ -131,7 +131,7 @@ pub(super) const KI_3: Row = Row {
     texts: Texts {
         what: "KiCad lost {count} mounting holes when it read the board.",
         why: Some("It does not take over holes that EasyEDA draws this way."),
-        healed: "Each hole is back in its place.",
+        healed: "Each hole is back in its place, or you have said that it may go.",
         ask: "Put the mounting holes back on the board",
         resume: Resume::Retry,
         ask_kind: "restore_holes",

@@ -93,11 +93,12 @@ async fn prepare(env: &FindEnv, session: &mut Session<'_>) -> Result<Ready, Stop
 fn schematic(session: &Session<'_>, project: &Project) -> Result<Hierarchy, Stop> {
     let root = project.beside("kicad_sch");
     if !root.exists() {
-        let mut evidence = session.evidence();
-        if project.beside("sch").exists() {
-            let name = project.name("sch");
-            evidence.push(Signal::new(Source::File, signals::FORMAT_TOO_OLD).text(&name));
+        if !project.beside("sch").exists() {
+            return Err(project::missing(session, &root));
         }
+        let mut evidence = session.evidence();
+        let name = project.name("sch");
+        evidence.push(Signal::new(Source::File, signals::FORMAT_TOO_OLD).text(&name));
         let why = format!("{} is not there", project.name("kicad_sch"));
         evidence.push(Signal::new(Source::Report, signals::PARITY_NOT_RUN).text(&why));
         return Err(Stop::Failed(evidence));
@@ -405,6 +406,9 @@ fn conclude(
 ) -> Result<CheckResult, Stop> {
     found.extend(off::of_board(&ready.rules.project.severities));
     found.extend(off::of_properties(&unproven_properties(ready, canary, proven)));
+    if ready.sheets.is_none() && !ready.project.beside("kicad_sch").exists() {
+        found.push(off::no_schematic(&ready.project.name("kicad_sch")));
+    }
     let capped = rules::capped(&proven.report);
     found.extend(full::of_hidden(&capped, &found));
     if let Some(sheets) = &ready.sheets {

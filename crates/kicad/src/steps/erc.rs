@@ -75,7 +75,6 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     index.judge_positions(&proven.report);
     let mut found = findings::of_entries("erc", proven.report.entries(), &index);
     found.extend(off::of_schematic(&rules.project.erc_severities));
-    found.extend(canary.is_none().then(off::nothing_proves_erc));
     findings::give_ids(&mut found);
     let step = &session.context.step;
     let result = CheckResult::of_findings(REPORT_CLEAN, found, args::limits(step));
@@ -83,13 +82,16 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
         &args::report_path(step, REPORT_DEFAULT)?,
         &without(canary.as_ref(), &proven.bytes),
     )?;
+    if canary.is_none() {
+        return Err(Stop::Refused(off::NOTHING_PROVES_ERC.to_owned()));
+    }
     let counts = result.counts;
     session.notes.push(format!(
         "electrical rules: {} errors, {} warnings, {} excluded, {} about libraries apart",
         counts.errors, counts.warnings, counts.excluded, counts.apart
     ));
     session.notes.extend(rules.notes.iter().cloned());
-    session.records.extend(rules.record(session.services.blobs.as_ref()));
+    session.records.extend(rules.record_but_custom(session.services.blobs.as_ref()));
     Ok(result)
 }
 

@@ -24,20 +24,12 @@ const SHOWN_MAX: usize = 10;
 
 /// Name of the record of one board file: boards of the same name in two folders have one each.
 fn key(project: &Project) -> String {
-    format!("kicad.holes.{}", place(project))
+    project.record_name("kicad.holes")
 }
 
 /// Name of the record of the loss that a person was asked about.
 fn asked_key(project: &Project) -> String {
-    format!("kicad.holes_asked.{}", place(project))
-}
-
-/// The board file from the root on, the same on every system.
-fn place(project: &Project) -> String {
-    let folder = project.folder.strip_prefix(&project.root).unwrap_or(&project.folder);
-    let parts = folder.components().map(|c| c.as_os_str().to_string_lossy().into_owned());
-    let name = project.name("kicad_pcb");
-    parts.chain([name]).collect::<Vec<String>>().join("/")
+    project.record_name("kicad.holes_asked")
 }
 
 /// The record of a board file, if there is one.

@@ -1,9 +1,10 @@
 //! The files that belong to a board, found without calling the tool.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pcbflow_core::evidence::{Signal, Source};
+use pcbflow_core::ports::Blobs;
 
 use super::stop::{self, Session, Stop};
 use super::{args, rulesets};
@@ -11,7 +12,7 @@ use crate::cli::mirror::{LEVELS_UP_MAX, Mirror};
 use crate::file::header::{FileKind, Header};
 use crate::file::project::ProjectState;
 use crate::file::schematic::{Hierarchy, SheetFault};
-use crate::report::rules::RuleSetBlob;
+use crate::report::rules::{RULESET_RECORD, RuleSetBlob};
 use crate::signals;
 
 /// Library tables of a project.
@@ -39,6 +40,29 @@ impl Project {
         let folder = file.parent().unwrap_or(&root).to_owned();
         let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok((Project { root, folder, stem }, file))
+    }
+
+    /// Name of what is on record about this project: one manifest may have several, also of one
+    /// name in different folders.
+    #[must_use]
+    pub fn record_name(&self, what: &str) -> String {
+        let below = self.folder.strip_prefix(&self.root).unwrap_or(&self.folder);
+        let folders = below.iter().map(|part| format!("{}/", part.to_string_lossy()));
+        format!("{what}:{}{}", folders.collect::<String>(), self.stem)
+    }
+
+    /// The recorded rule set of this project. One of an older release, which kept a single one for
+    /// a manifest, counts unless it says that it is another project's.
+    #[must_use]
+    pub fn recorded_rules(
+        &self,
+        records: &BTreeMap<String, String>,
+        blobs: &dyn Blobs,
+    ) -> Option<RuleSetBlob> {
+        RuleSetBlob::recorded(records, &self.record_name(RULESET_RECORD), blobs).or_else(|| {
+            let old = RuleSetBlob::recorded(records, RULESET_RECORD, blobs)?;
+            (!old.is_of_another(&self.name("kicad_pro"))).then_some(old)
+        })
     }
 
     /// A file of the project's stem.
@@ -133,7 +157,7 @@ impl Project {
         unlinked: &BTreeSet<PathBuf>,
     ) -> Result<Mirror, Stop> {
         let mut files = self.own_files();
-        if rulesets::are_laid(session) {
+        if rulesets::are_laid(session, self) {
             // What stands in their place is a folder, a pipe or a loop; the recorded ones are laid.
             let rules = ["kicad_pro", "kicad_dru"].map(|e| self.beside(e));
             files.retain(|f| !rules.contains(f) || crate::file::open_plain(f).is_ok());

@@ -11,21 +11,33 @@ use super::project::Project;
 use super::stop::{Session, Stop};
 use crate::cli::mirror::Mirror;
 use crate::file::project::{ProjectRules, ProjectState};
-use crate::report::rules::{RuleSetBlob, project_signal};
+use crate::report::rules::{RULESET_RECORD, RuleSetBlob, project_signal};
 use crate::signals;
 
 /// Note of a recovery: check with the recorded rule set.
 pub const NOTE_RULESET: &str = "kicad.ruleset";
 /// Value of [`NOTE_RULESET`].
 pub const RECORDED: &str = "recorded";
+
 /// Whether a step puts the recorded rule set into its private copy.
 #[must_use]
-pub fn are_laid(session: &Session<'_>) -> bool {
-    let checks = ["kicad/drc", "kicad/erc"].contains(&session.context.step.uses.as_str());
-    checks
+pub fn are_laid(session: &Session<'_>, project: &Project) -> bool {
+    let uses = ["kicad/drc", "kicad/erc", "kicad/export"];
+    uses.contains(&session.context.step.uses.as_str())
         && session.context.notes.get(NOTE_RULESET).is_some_and(|v| v == RECORDED)
-        && RuleSetBlob::recorded(&session.context.records, session.services.blobs.as_ref())
+        && !accepted(session, project)
+        && project
+            .recorded_rules(&session.context.records, session.services.blobs.as_ref())
             .is_some()
+}
+
+/// The person stands by the rules as they lie there; recorded ones then stand in only for files
+/// that can't be used.
+#[must_use]
+pub fn accepted(session: &Session<'_>, project: &Project) -> bool {
+    args::flag(&session.context.step, "accept_rules", false)
+        && project.state().is_ok()
+        && project.custom_rules().is_ok()
 }
 
 /// Most differences that a signal lists.
@@ -41,6 +53,10 @@ pub struct InForce {
     /// Lines for the person.
     pub notes: Vec<String>,
     set: Option<RuleSetBlob>,
+    /// Name of its record.
+    name: String,
+    /// Custom rules that an earlier check proved.
+    proven: Option<String>,
     recorded: bool,
 }
 
@@ -69,11 +85,24 @@ impl InForce {
         Ok(())
     }
 
-    /// The record of these rules, for the day when they are lost.
+    /// The record of these rules after a check that does not use the custom ones: of those, the
+    /// record keeps what was proven before.
+    #[must_use]
+    pub fn record_but_custom(&self, blobs: &dyn Blobs) -> BTreeMap<String, String> {
+        match &self.set {
+            Some(set) if !self.recorded => {
+                RuleSetBlob { rules: self.proven.clone(), ..set.clone() }.record(&self.name, blobs)
+            }
+            _ => BTreeMap::new(),
+        }
+    }
+
+    /// The record of these rules, for the day when they are lost. Only for a check that proved
+    /// them.
     #[must_use]
     pub fn record(&self, blobs: &dyn Blobs) -> BTreeMap<String, String> {
         match &self.set {
-            Some(set) if !self.recorded => set.record(blobs),
+            Some(set) if !self.recorded => set.record(&self.name, blobs),
             _ => BTreeMap::new(),
         }
     }
@@ -85,12 +114,14 @@ impl InForce {
 /// A failure: the project file is not sound, or it is looser than the recorded rule set.
 pub fn before(session: &Session<'_>, project: &Project) -> Result<InForce, Stop> {
     let blobs = session.services.blobs.as_ref();
-    let recorded = RuleSetBlob::recorded(&session.context.records, blobs);
+    let recorded = project.recorded_rules(&session.context.records, blobs);
     if session.context.notes.get(NOTE_RULESET).is_some_and(|v| v == RECORDED)
+        && !accepted(session, project)
         && let Some(set) = recorded
     {
         return Ok(of_recorded(set, project));
     }
+    let proven = recorded.as_ref().and_then(|set| set.rules.clone());
     let state = project.state();
     if let Some(signal) = project_signal(&state, &project.name("kicad_pro")) {
         return Err(session.failed(signal));
@@ -107,7 +138,8 @@ pub fn before(session: &Session<'_>, project: &Project) -> Result<InForce, Stop>
         // `project_signal` answers for every other state.
         return Err(Stop::Refused("the project file is not sound".to_owned()));
     };
-    Ok(InForce { project: *rules, custom, notes: Vec::new(), set, recorded: false })
+    let name = project.record_name(RULESET_RECORD);
+    Ok(InForce { project: *rules, custom, notes: Vec::new(), set, name, proven, recorded: false })
 }
 
 /// The recorded project file with the board's own custom rules, if these hold all recorded rules;
@@ -126,8 +158,27 @@ fn of_recorded(mut set: RuleSetBlob, project: &Project) -> InForce {
         project: rules,
         custom: set.rules.clone().map(String::into_bytes),
         notes: vec!["checked with the recorded rule set".to_owned()],
+        proven: set.rules.clone(),
         set: Some(set),
+        name: project.record_name(RULESET_RECORD),
         recorded: true,
+    }
+}
+
+/// Looks at the rules before files are made of a board, which only show the settings of the project:
+/// looser rules change nothing in them.
+///
+/// # Errors
+/// A failure: the project file is not sound.
+pub fn for_files(session: &Session<'_>, project: &Project) -> Result<Option<InForce>, Stop> {
+    let blobs = session.services.blobs.as_ref();
+    if are_laid(session, project) {
+        let recorded = project.recorded_rules(&session.context.records, blobs);
+        return Ok(recorded.map(|set| of_recorded(set, project)));
+    }
+    match project_signal(&project.state(), &project.name("kicad_pro")) {
+        Some(signal) => Err(session.failed(signal)),
+        None => Ok(None),
     }
 }
 
@@ -153,11 +204,15 @@ pub fn record_ruleset(
     board_file: &Path,
     blobs: &dyn Blobs,
 ) -> BTreeMap<String, String> {
+    // With links resolved, as steps name it.
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let file = root.join(board_file);
     let project = Project {
-        root: root.to_owned(),
-        folder: file.parent().unwrap_or(root).to_owned(),
+        root: resolved(root),
+        folder: resolved(file.parent().unwrap_or(root)),
         stem: file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
     };
-    project.rule_set().map(|set| set.record(blobs)).unwrap_or_default()
+    let name = project.record_name(RULESET_RECORD);
+    let set = project.rule_set().map(RuleSetBlob::without_doubtful_rules);
+    set.map(|set| set.record(&name, blobs)).unwrap_or_default()
 }

@@ -259,7 +259,11 @@ impl Bench {
 
     /// With this subsystem.
     pub fn with(kicad: Kicad) -> Bench {
-        let folder = tempfile::tempdir().unwrap();
+        Bench::below(tempfile::tempdir().unwrap(), kicad)
+    }
+
+    /// In this folder.
+    pub fn below(folder: tempfile::TempDir, kicad: Kicad) -> Bench {
         for part in ["root", "ws/.pcbflow", "ws/projects/b", "scratch"] {
             std::fs::create_dir_all(folder.path().join(part)).unwrap();
         }

