@@ -2,9 +2,10 @@
 
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::ids::{BoardName, StepKey};
+use pcbflow_core::policy::GO_AHEAD_ASK;
 use pcbflow_core::projection::{AskState, BoardState, Stage, StepState};
 use pcbflow_core::row::{Resume, Row, RungKind};
-use pcbflow_humanize::message::Message;
+use pcbflow_humanize::message::{Message, Part};
 use pcbflow_humanize::notice::{RunEnd, RunSummary};
 use pcbflow_humanize::render;
 use pcbflow_humanize::slots::{Board, PhaseName, Slots, StepName};
@@ -124,11 +125,23 @@ pub fn class_message(row: &Row, slots: Slots) -> Option<Message> {
     story.message().ok()
 }
 
+/// How much a run did.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    /// Steps that ran.
+    pub steps: u64,
+    /// Failures healed on the way.
+    pub healed: u64,
+    /// Only checks were asked for.
+    pub checks_only: bool,
+}
+
 /// The summary of a run.
 #[must_use]
-pub fn run_message(board: &BoardName, end: RunEnd, steps: u64, healed: u64) -> Option<Message> {
+pub fn run_message(board: &BoardName, end: RunEnd, did: Extent) -> Option<Message> {
     let board = Board::new(board.as_str()).ok()?;
-    RunSummary { board, end, steps, healed, event: None }.message().ok()
+    let Extent { steps, healed, checks_only } = did;
+    RunSummary { board, end, steps, healed, checks_only, event: None }.message().ok()
 }
 
 /// The five parts for JSON.
@@ -163,9 +176,29 @@ pub fn ask_out(ask: &AskState) -> AskOut {
     }
 }
 
-/// The literal command by which an ask is answered.
+/// The literal command by which an ask is answered. Ids are a board's own: `board` is named where
+/// the workspace has more than one.
 #[must_use]
-pub fn answer_command(ask: &AskState) -> String {
-    let value = if ask.kind == "go_ahead" { "yes" } else { "retry" };
-    format!("pcbflow answer {} {value}", ask.id)
+pub fn answer_command(ask: &AskState, board: Option<&BoardName>) -> String {
+    let value = if ask.kind == GO_AHEAD_ASK { "yes" } else { "retry" };
+    let board = board.map_or_else(String::new, |b| format!(" --board {b}"));
+    format!("pcbflow answer {} {value}{board}", ask.id)
+}
+
+/// What an ask wants of the person, in the words of its row.
+#[must_use]
+pub fn asked(
+    catalogue: Option<&Catalogue>,
+    board: &BoardName,
+    state: &BoardState,
+    ask: &AskState,
+) -> String {
+    let message = catalogue.and_then(|c| {
+        let of_step = ask.step.as_ref().and_then(|key| failure_message(c, board, state, key));
+        of_step.or_else(|| class_message(c.row(&ask.class)?, Slots::default()))
+    });
+    message.map_or_else(
+        || format!("{} is needed for {}.", ask.kind, ask.tool),
+        |m| m.part(Part::Ask).as_str().to_owned(),
+    )
 }

@@ -3,6 +3,7 @@
 use pcbflow_core::check::{CheckOutcome, PhaseVerdict};
 use pcbflow_core::event::{CheckPurpose, Event, Fact, StopCause};
 use pcbflow_core::ids::{BoardName, Seq, StepKey, StreamId};
+use pcbflow_core::manifest::SNAPSHOT_COMMIT;
 use pcbflow_core::ports::Ledger;
 use pcbflow_engine::fold_board;
 use pcbflow_humanize::message::Message;
@@ -15,7 +16,7 @@ use crate::compose::Site;
 use crate::envelope::Answer;
 use crate::error::{CommandError, Kind};
 use crate::reading;
-use crate::story;
+use crate::story::{self, Extent};
 
 #[path = "explain_technical.rs"]
 mod technical;
@@ -128,6 +129,12 @@ fn find_ask(
                 .filter(|a| a.id.as_str() == id)
                 .map(|a| (a.answer.is_none(), a.raised, name.clone(), a.seq)),
         );
+    }
+    let open: Vec<&str> = found.iter().filter(|f| f.0).map(|f| f.2.as_str()).collect();
+    if open.len() > 1 {
+        // To tell of one of them would be to pass over the others.
+        let error = CommandError::new(Kind::Usage, format!("{id} is open on several boards"));
+        return Err(error.hint(format!("add --board, one of: {}", open.join(", "))));
     }
     // An open one first, then the newest.
     found.sort();
@@ -298,15 +305,24 @@ impl Episode {
         let mut errors = 0;
         let mut warnings = 0;
         let mut conditional = false;
+        let mut unsaved = false;
+        let mut checks_only = false;
         for event in &self.events {
-            if let Fact::PhaseVerdictGiven { verdict, counts } = &event.fact {
-                errors += u64::from(counts.errors);
-                warnings += u64::from(counts.warnings);
-                conditional |= *verdict == PhaseVerdict::Conditional;
+            match &event.fact {
+                Fact::PhaseVerdictGiven { verdict, counts } => {
+                    errors += u64::from(counts.errors);
+                    warnings += u64::from(counts.warnings);
+                    conditional |= *verdict == PhaseVerdict::Conditional;
+                }
+                Fact::OutputsCommitted { commit } => unsaved |= commit.starts_with(SNAPSHOT_COMMIT),
+                Fact::RunStarted { checks_only: only, .. } => checks_only = *only,
+                _ => {}
             }
         }
         let end = match cause {
-            StopCause::Finished if conditional => RunEnd::Conditional { findings: warnings + errors },
+            StopCause::Finished if conditional => {
+                RunEnd::Conditional { findings: warnings + errors, unsaved }
+            }
             StopCause::Finished => RunEnd::Pass,
             StopCause::NothingToDo => RunEnd::NothingToDo,
             StopCause::Findings => RunEnd::Findings { findings: errors + warnings },
@@ -321,7 +337,7 @@ impl Episode {
         };
         let steps = count(&|f| matches!(f, Fact::AttemptFinished { .. }));
         let healed = count(&|f| matches!(f, Fact::StepRecovered { .. }));
-        story::run_message(&self.board, end, steps, healed)
+        story::run_message(&self.board, end, Extent { steps, healed, checks_only })
     }
 }
 

@@ -6,9 +6,8 @@ use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::check::{Counts, Gate, PhaseVerdict};
 use pcbflow_core::ids::{BoardName, StepKey};
 use pcbflow_core::manifest::{COMMIT_STEP, SNAPSHOT_COMMIT};
-use pcbflow_core::projection::{BoardState, Stage, StepState};
+use pcbflow_core::projection::{AskState, BoardState, Stage, StepState};
 use pcbflow_core::text::one_line;
-use pcbflow_humanize::message::Part;
 use serde_json::{Value, json};
 
 use crate::compose;
@@ -109,6 +108,7 @@ impl BoardView {
         name: BoardName,
         state: BoardState,
         past: bool,
+        alone: bool,
     ) -> BoardView {
         let running = if past { None } else { reading::running(&workspace.state_dir(), &name) };
         let (plan, fault) = plan(workspace, &name);
@@ -128,7 +128,7 @@ impl BoardView {
         } else {
             Standing::Empty
         };
-        let asks = asks(&name, &state);
+        let asks = asks(&name, &state, alone);
         BoardView { name, state, current, standing, phases, asks, running, fault, last_good }
     }
 
@@ -419,39 +419,15 @@ fn standing(state: &BoardState, running: bool, open: bool) -> Standing {
 }
 
 /// The open asks in the words of their rows. The table of rows is made only when there are any.
-fn asks(board: &BoardName, state: &BoardState) -> Vec<AskView> {
+fn asks(board: &BoardName, state: &BoardState, alone: bool) -> Vec<AskView> {
     if state.open_asks().next().is_none() {
         return Vec::new();
     }
     let catalogue: Option<Catalogue> = compose::catalogue(&Settings::default()).ok();
-    state
-        .open_asks()
-        .map(|ask| {
-            let message = catalogue.as_ref().and_then(|c| match &ask.step {
-                Some(key) => story::failure_message(c, board, state, key),
-                None => None,
-            });
-            let row = catalogue.as_ref().and_then(|c| c.row(&ask.class));
-            let says = match (message, row) {
-                (Some(message), _) => message.part(Part::Ask).as_str().to_owned(),
-                (None, Some(row)) => story::class_message(row, Default::default())
-                    .map_or_else(String::new, |m| m.part(Part::Ask).as_str().to_owned()),
-                (None, None) => format!("{} is needed for {}.", ask.kind, ask.tool),
-            };
-            AskView { id: ask.id.to_string(), says, command: story::answer_command(ask) }
-        })
-        .collect()
-}
-
-/// Adds the board to commands whose ask id is open on more than one board.
-pub(super) fn name_asks(boards: &mut [BoardView]) {
-    let ids: Vec<String> =
-        boards.iter().flat_map(|b| b.asks.iter().map(|a| a.id.clone())).collect();
-    for board in boards {
-        for ask in &mut board.asks {
-            if ids.iter().filter(|id| **id == ask.id).count() > 1 {
-                ask.command.push_str(&format!(" --board {}", board.name));
-            }
-        }
-    }
+    let view = |ask: &AskState| AskView {
+        id: ask.id.to_string(),
+        says: story::asked(catalogue.as_ref(), board, state, ask),
+        command: story::answer_command(ask, Some(board).filter(|_| !alone)),
+    };
+    state.open_asks().map(view).collect()
 }
