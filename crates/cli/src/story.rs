@@ -3,7 +3,7 @@
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::ids::{BoardName, StepKey};
 use pcbflow_core::policy::GO_AHEAD_ASK;
-use pcbflow_core::projection::{AskState, BoardState, Stage, StepState};
+use pcbflow_core::projection::{AskState, BoardState, INSTALL_SLOT, Stage, StepState};
 use pcbflow_core::row::{Resume, Row, RungKind};
 use pcbflow_humanize::message::{Message, Part};
 use pcbflow_humanize::notice::{RunEnd, RunSummary};
@@ -197,8 +197,24 @@ pub fn asked(
         let of_step = ask.step.as_ref().and_then(|key| failure_message(c, board, state, key));
         of_step.or_else(|| class_message(c.row(&ask.class)?, Slots::default()))
     });
-    message.map_or_else(
+    let says = message.map_or_else(
         || format!("{} is needed for {}.", ask.kind, ask.tool),
         |m| m.part(Part::Ask).as_str().to_owned(),
-    )
+    );
+    let install = ask.step.as_ref().and_then(|key| install_line(state, key));
+    install.map_or_else(|| says.clone(), |line| format!("{says} {line}"))
 }
+
+/// The install that a step declares, where something that it needs is missing. A command is no
+/// part of a message and is shown beside it, as it is.
+#[must_use]
+pub fn install_line(state: &BoardState, key: &StepKey) -> Option<String> {
+    let step = state.steps.get(key)?;
+    let failure = step.failure.as_ref().filter(|_| step.has_open_failure())?;
+    let missing = INSTALLED_CLASSES.contains(&failure.class.as_str());
+    let command = failure.slots.get(INSTALL_SLOT).filter(|_| missing)?;
+    Some(format!("Install command: {}", pcbflow_core::text::one_line(command)))
+}
+
+/// Classes that the install of a step mends.
+const INSTALLED_CLASSES: [&str; 2] = ["SC-2", "ENV-9"];

@@ -100,6 +100,22 @@ pub const VARIANTS: &[Variant] = &[
         ask: Some("Put a good copy of the design file back"),
     },
     Variant {
+        class: "SC-2",
+        name: "program_missing",
+        what: "I can't run the step {step} without {items}.",
+        why: Some("This program is not on this computer."),
+        healed: "What was missing is installed now.",
+        ask: Some("Install {items}"),
+    },
+    Variant {
+        class: "SC-2",
+        name: "package_missing",
+        what: "I can't run the step {step} without the package {items}.",
+        why: Some("This package is not on this computer."),
+        healed: "What was missing is installed now.",
+        ask: Some("Install the package {items}"),
+    },
+    Variant {
         class: "GIT-2",
         name: "no_identity",
         what: "I can't save the results in the project's history.",

@@ -5,6 +5,7 @@ use pcbflow_core::event::{CheckPurpose, Event, Fact, StopCause};
 use pcbflow_core::ids::{BoardName, Seq, StepKey, StreamId};
 use pcbflow_core::manifest::SNAPSHOT_COMMIT;
 use pcbflow_core::ports::Ledger;
+use pcbflow_core::projection::BoardState;
 use pcbflow_engine::fold_board;
 use pcbflow_humanize::message::Message;
 use pcbflow_humanize::notice::{CheckEnd, CheckSummary, RunEnd};
@@ -60,12 +61,19 @@ pub fn explain(app: &App, args: &ExplainArgs) -> Result<Answer, CommandError> {
         answer.lines = record.lines(&app.ui);
         answer = answer.with("technical", record.json());
     } else {
-        answer.lines = lines(app, &site, &episode, message.as_ref());
+        let (_, state) = fold_board(ledger, &board)?;
+        answer.lines = lines(app, &site, &episode, message.as_ref(), &state);
     }
     Ok(answer)
 }
 
-fn lines(app: &App, site: &Site, episode: &Episode, message: Option<&Message>) -> Vec<String> {
+fn lines(
+    app: &App,
+    site: &Site,
+    episode: &Episode,
+    message: Option<&Message>,
+    state: &BoardState,
+) -> Vec<String> {
     let mut lines = match message {
         Some(message) => story::lines(&app.ui, message),
         None => vec![format!(
@@ -73,8 +81,14 @@ fn lines(app: &App, site: &Site, episode: &Episode, message: Option<&Message>) -
             episode.event.seq, episode.board, episode.event.fact
         )],
     };
-    let many = site.workspace.boards().map(|b| b.list.len() > 1).unwrap_or(false);
-    let board = if many { format!(" --board {}", episode.board) } else { String::new() };
+    let named = Some(&episode.board).filter(|_| site.several_boards());
+    if let Some(key) = &episode.key {
+        lines.extend(story::install_line(state, key));
+        for ask in state.open_asks().filter(|a| a.holds(key)) {
+            lines.push(format!("When it is done: {}", story::answer_command(ask, named)));
+        }
+    }
+    let board = named.map_or_else(String::new, |b| format!(" --board {b}"));
     let told = message.and_then(Message::event).unwrap_or(episode.event.seq);
     lines.push(String::new());
     lines.push(format!("The technical record: pcbflow explain {told} --technical{board}"));
