@@ -3,13 +3,13 @@
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::ids::{BoardName, StepKey};
 use pcbflow_core::policy::GO_AHEAD_ASK;
-use pcbflow_core::projection::{AskState, BoardState, INSTALL_SLOT, Stage, StepState};
+use pcbflow_core::projection::{AskState, BESIDE_SLOT, BoardState, INSTALL_SLOT, Stage, StepState};
 use pcbflow_core::row::{Resume, Row, RungKind};
 use pcbflow_humanize::message::{Message, Part};
 use pcbflow_humanize::notice::{RunEnd, RunSummary};
 use pcbflow_humanize::render;
-use pcbflow_humanize::slots::{Board, PhaseName, Slots, StepName};
-use pcbflow_humanize::story::{Outcome, Place, Story, Try, TryResult, Work};
+use pcbflow_humanize::slots::{Board, PhaseName, Slot, Slots, StepName};
+use pcbflow_humanize::story::{Outcome, Place, Story, Try, TryResult, Work, go_ahead_question};
 
 use crate::envelope::{AskOut, HumanParts};
 use crate::ui::Ui;
@@ -57,6 +57,7 @@ pub fn failure_message(
     story.slots = slots;
     story.variant = failure.slots.get("variant").cloned();
     story.event = Some(failure.seq);
+    story.go_ahead = ask.is_some_and(|a| a.answer.is_none() && a.kind == GO_AHEAD_ASK);
     match story.message() {
         Ok(message) => Some(message),
         Err(e) => {
@@ -195,25 +196,39 @@ pub fn asked(
 ) -> String {
     let message = catalogue.and_then(|c| {
         let of_step = ask.step.as_ref().and_then(|key| failure_message(c, board, state, key));
-        of_step.or_else(|| class_message(c.row(&ask.class)?, Slots::default()))
+        of_step.or_else(|| {
+            // A step that publishes asks before it ever failed.
+            let about = ask.kind != GO_AHEAD_ASK;
+            about.then(|| class_message(c.row(&ask.class)?, Slots::default())).flatten()
+        })
     });
-    let says = message.map_or_else(
-        || format!("{} is needed for {}.", ask.kind, ask.tool),
-        |m| m.part(Part::Ask).as_str().to_owned(),
-    );
-    let install = ask.step.as_ref().and_then(|key| install_line(state, key));
-    install.map_or_else(|| says.clone(), |line| format!("{says} {line}"))
+    match message {
+        Some(message) => message.part(Part::Ask).as_str().to_owned(),
+        None if ask.kind == GO_AHEAD_ASK => {
+            let step = ask.step.as_ref().and_then(|key| StepName::new(key.step.as_str()).ok());
+            let slots = step.into_iter().fold(Slots::default(), |s, n| s.with(Slot::Step(n)));
+            go_ahead_question(ask.class.as_str(), &slots).as_str().to_owned()
+        }
+        None => format!("{} is needed for {}.", ask.kind, ask.tool),
+    }
 }
 
-/// The install that a step declares, where something that it needs is missing. A command is no
-/// part of a message and is shown beside it, as it is.
+/// What a message may not hold and the person needs for an open failure: a file by its path, or
+/// the install that the step declares. Shown beside the message, as it is.
 #[must_use]
-pub fn install_line(state: &BoardState, key: &StepKey) -> Option<String> {
-    let step = state.steps.get(key)?;
-    let failure = step.failure.as_ref().filter(|_| step.has_open_failure())?;
-    let missing = INSTALLED_CLASSES.contains(&failure.class.as_str());
-    let command = failure.slots.get(INSTALL_SLOT).filter(|_| missing)?;
-    Some(format!("Install command: {}", pcbflow_core::text::one_line(command)))
+pub fn beside_lines(state: &BoardState, key: &StepKey) -> Vec<String> {
+    let Some(step) = state.steps.get(key).filter(|s| s.has_open_failure()) else {
+        return Vec::new();
+    };
+    let Some(failure) = &step.failure else { return Vec::new() };
+    let installs = INSTALLED_CLASSES.contains(&failure.class.as_str());
+    let install = failure.slots.get(INSTALL_SLOT).filter(|_| installs);
+    let install = install.map(|command| format!("Install command: {command}"));
+    install
+        .into_iter()
+        .chain(failure.slots.get(BESIDE_SLOT).cloned())
+        .map(|line| pcbflow_core::text::one_line(&line))
+        .collect()
 }
 
 /// Classes that the install of a step mends.

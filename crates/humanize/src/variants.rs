@@ -133,6 +133,14 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant {
         class: "GIT-2",
+        name: "history_gone",
+        what: "The history of this project is gone.",
+        why: Some("Results were saved in a git history here, and it is not there any more."),
+        healed: "The results are saved now.",
+        ask: Some("Put the git history back"),
+    },
+    Variant {
+        class: "GIT-2",
         name: "other_owner",
         what: "I can't save the results in the project's history.",
         why: Some("The folder belongs to another user of this computer."),

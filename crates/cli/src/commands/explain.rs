@@ -83,7 +83,7 @@ fn lines(
     };
     let named = Some(&episode.board).filter(|_| site.several_boards());
     if let Some(key) = &episode.key {
-        lines.extend(story::install_line(state, key));
+        lines.extend(story::beside_lines(state, key));
         for ask in state.open_asks().filter(|a| a.holds(key)) {
             lines.push(format!("When it is done: {}", story::answer_command(ask, named)));
         }

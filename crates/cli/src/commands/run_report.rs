@@ -136,14 +136,17 @@ fn ask_lines(
     for ask in &report.asks {
         let says = story::asked(Some(&site.policy.catalogue), &report.board, state, ask);
         let command = answer_command(site, report, ask);
+        let beside = ask.step.as_ref().map(|k| story::beside_lines(state, k)).unwrap_or_default();
         if app.ui.options.narrated {
             lines.push(format!("Ask {}: {says} Answer with: {command}", ask.id));
+            lines.extend(beside);
             continue;
         }
         lines.push(format!(
             "  {}  {says}",
             app.ui.paint(crate::ui::Label::NeedsYou, ask.id.as_str())
         ));
+        lines.extend(beside.iter().map(|line| format!("      {line}")));
         lines.push(format!("      {command}"));
     }
 }

@@ -86,6 +86,8 @@ pub(super) struct PhaseView {
 pub(super) struct AskView {
     id: String,
     says: String,
+    /// Files and commands that it speaks of.
+    beside: Vec<String>,
     command: String,
 }
 
@@ -212,10 +214,12 @@ impl BoardView {
         for ask in &self.asks {
             if ui.options.narrated {
                 lines.push(format!("  Ask {}: {} Answer with: {}", ask.id, ask.says, ask.command));
+                lines.extend(ask.beside.iter().map(|line| format!("  {line}")));
                 continue;
             }
             let id = ui.paint(Label::NeedsYou, &ask.id);
             lines.push(format!("  {id}  {}", ask.says));
+            lines.extend(ask.beside.iter().map(|line| format!("      {line}")));
             lines.push(format!("      {}", ask.command));
         }
         lines
@@ -427,6 +431,7 @@ fn asks(board: &BoardName, state: &BoardState, alone: bool) -> Vec<AskView> {
     let view = |ask: &AskState| AskView {
         id: ask.id.to_string(),
         says: story::asked(catalogue.as_ref(), board, state, ask),
+        beside: ask.step.as_ref().map(|k| story::beside_lines(state, k)).unwrap_or_default(),
         command: story::answer_command(ask, Some(board).filter(|_| !alone)),
     };
     state.open_asks().map(view).collect()

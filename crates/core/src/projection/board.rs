@@ -23,6 +23,9 @@ const ASKS_KEPT_MAX: usize = 200;
 /// What closes an ask when a run begins: whether it still stands, this run finds out.
 const NEW_RUN: &str = "new run";
 
+/// Slot of a diagnosed failure that holds a line shown beside its message, as it is: the file or
+/// the command that a message may not hold.
+pub const BESIDE_SLOT: &str = "beside";
 /// Slot of a diagnosed failure that holds the install command of its step, to be shown as it is.
 pub const INSTALL_SLOT: &str = "install";
 /// Slot of a diagnosed failure that holds the identity of its cause.
