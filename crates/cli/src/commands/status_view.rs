@@ -25,6 +25,8 @@ pub(super) enum Standing {
     NeedsYou,
     /// A run stopped without closing.
     CutShort,
+    /// The last run was stopped on request, or by its storage.
+    Stopped,
     /// A passing fault outlived its budget.
     TryLater,
     /// Something could not be checked.
@@ -47,6 +49,7 @@ impl Standing {
             Standing::Running => "running",
             Standing::NeedsYou => "needs you",
             Standing::CutShort => "cut short",
+            Standing::Stopped => "stopped",
             Standing::TryLater => "try later",
             Standing::Unverified => "unverified",
             Standing::Findings => "findings",
@@ -61,7 +64,7 @@ impl Standing {
         match self {
             Standing::Running => Label::Recovered,
             Standing::NeedsYou => Label::NeedsYou,
-            Standing::CutShort | Standing::Unverified => Label::Unverified,
+            Standing::CutShort | Standing::Stopped | Standing::Unverified => Label::Unverified,
             Standing::TryLater | Standing::Findings => Label::Failed,
             Standing::Done => Label::Ok,
             Standing::Open | Standing::New | Standing::Empty => Label::Dim,
@@ -138,7 +141,7 @@ impl BoardView {
     pub(super) fn resume(&self) -> Option<String> {
         match self.standing {
             Standing::Running | Standing::Done | Standing::Empty => None,
-            Standing::CutShort | Standing::NeedsYou => {
+            Standing::CutShort | Standing::Stopped | Standing::NeedsYou => {
                 Some(format!("pcbflow resume {}", self.name))
             }
             _ => Some(format!("pcbflow run {}", self.name)),
@@ -201,6 +204,7 @@ impl BoardView {
         {
             let why = match self.standing {
                 Standing::CutShort => "The last run stopped without an end. Go on with",
+                Standing::Stopped => "The last run was stopped before its end. Go on with",
                 Standing::New => "Start with",
                 _ => "Go on with",
             };
@@ -406,6 +410,9 @@ fn standing(state: &BoardState, running: bool, open: bool) -> Standing {
     if state.open_run().is_some() {
         return Standing::CutShort;
     }
+    if was_stopped(state) {
+        return Standing::Stopped;
+    }
     if any(&|s| matches!(s, Stage::Escalated { try_later: true })) {
         return Standing::TryLater;
     }
@@ -420,6 +427,14 @@ fn standing(state: &BoardState, running: bool, open: bool) -> Standing {
         (true, false) => Standing::Done,
         (true, true) => Standing::Open,
     }
+}
+
+/// Whether the last run was ended from outside: what it had not come to is as it was before. A look
+/// at checks alone leaves nothing to go on with.
+fn was_stopped(state: &BoardState) -> bool {
+    let ended = ["interrupted", "terminated", "storage"];
+    let by = |word: &String| ended.contains(&word.as_str());
+    state.run.as_ref().is_some_and(|r| !r.checks_only && r.stopped.as_ref().is_some_and(by))
 }
 
 /// The open asks in the words of their rows. The table of rows is made only when there are any.
