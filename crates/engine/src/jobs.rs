@@ -125,6 +125,7 @@ impl Dispatcher<'_> {
                 (step.id.as_str() == COMMIT_STEP).then_some(&phase.id),
             ),
             phase_outputs,
+            earlier_outputs: known.pass.map(|p| p.outputs).unwrap_or_default(),
             run: self.options.run.to_string(),
             round: None,
         }

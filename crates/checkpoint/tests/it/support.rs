@@ -397,6 +397,7 @@ fn context(workspace: &Path, board_dir: &Path, scratch: &Path) -> StepContext {
         head: Some((LedgerId::new("l-1").unwrap(), Head { seq: Seq(7), hash: Digest::of(b"h") })),
         status: serde_json::json!({"phase": PHASE, "verdicts": {PHASE: "PASS"}}),
         phase_outputs: vec![],
+        earlier_outputs: vec![],
         run: "r-1".into(),
         round: None,
     }

@@ -328,6 +328,7 @@ impl Bench {
             head: None,
             status: Value::Null,
             phase_outputs: Vec::new(),
+            earlier_outputs: Vec::new(),
             run: "r".to_owned(),
             round: None,
         }

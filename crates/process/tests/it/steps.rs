@@ -99,6 +99,7 @@ impl Board {
             head: None,
             status: Value::Null,
             phase_outputs: vec![],
+            earlier_outputs: vec![],
             run: "r1".into(),
             round: None,
         }
