@@ -116,10 +116,13 @@ async fn run_commit(context: &StepContext, services: &Services) -> Observation {
             observation.argv = vec!["git".to_owned(), "commit".to_owned()];
             observation
         }
-        Err(Stop::Failed(evidence)) => match unrecorded::pass(context, services, &evidence) {
-            Some(observation) => observation,
-            None => failed(*evidence),
-        },
+        Err(Stop::Failed(mut evidence)) => {
+            unrecorded::tell_lost(context, &mut evidence);
+            match unrecorded::pass(context, services, &evidence) {
+                Some(observation) => observation,
+                None => failed(*evidence),
+            }
+        }
         Err(Stop::Unknown(evidence)) => {
             let mut observation = failed(*evidence);
             if observation.ended == Ended::Returned {

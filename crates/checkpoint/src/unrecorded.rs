@@ -38,6 +38,16 @@ fn declined(context: &StepContext) -> bool {
     }
 }
 
+/// Tells a history that was lost from one that nobody ever made: commits of this board are on
+/// record.
+pub(crate) fn tell_lost(context: &StepContext, evidence: &mut Evidence) {
+    let none = evidence.slots.get("variant").is_some_and(|v| v == variants::NO_REPOSITORY);
+    let committed = context.records.get("commit").is_some_and(|c| !c.starts_with(SNAPSHOT_COMMIT));
+    if none && committed {
+        evidence.slots.insert("variant".to_owned(), variants::HISTORY_GONE.to_owned());
+    }
+}
+
 /// The pass under a condition, where a history was declined and that is what is missing. `None`
 /// where something else failed, or the results can't be kept: then the failure stands.
 pub(crate) fn pass(
@@ -46,7 +56,8 @@ pub(crate) fn pass(
     evidence: &Evidence,
 ) -> Option<Observation> {
     let missing = evidence.slots.get("variant").map(String::as_str);
-    if missing != Some(variants::NO_REPOSITORY) || !declined(context) {
+    let none = matches!(missing, Some(variants::NO_REPOSITORY | variants::HISTORY_GONE));
+    if !none || !declined(context) {
         return None;
     }
     let snapshot = if context.phase_outputs.is_empty() {

@@ -129,6 +129,13 @@ impl Site {
         board_name(&self.workspace, arg)
     }
 
+    /// Whether a command about an ask must name its board. A folder that can't be listed counts:
+    /// a name too many does no harm.
+    #[must_use]
+    pub fn several_boards(&self) -> bool {
+        self.workspace.boards().map_or(true, |boards| boards.list.len() > 1)
+    }
+
     /// A board with a valid manifest.
     ///
     /// # Errors

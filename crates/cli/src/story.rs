@@ -2,13 +2,14 @@
 
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::ids::{BoardName, StepKey};
-use pcbflow_core::projection::{AskState, BoardState, Stage, StepState};
+use pcbflow_core::policy::GO_AHEAD_ASK;
+use pcbflow_core::projection::{AskState, BESIDE_SLOT, BoardState, INSTALL_SLOT, Stage, StepState};
 use pcbflow_core::row::{Resume, Row, RungKind};
-use pcbflow_humanize::message::Message;
+use pcbflow_humanize::message::{Message, Part};
 use pcbflow_humanize::notice::{RunEnd, RunSummary};
 use pcbflow_humanize::render;
-use pcbflow_humanize::slots::{Board, PhaseName, Slots, StepName};
-use pcbflow_humanize::story::{Outcome, Place, Story, Try, TryResult, Work};
+use pcbflow_humanize::slots::{Board, PhaseName, Slot, Slots, StepName};
+use pcbflow_humanize::story::{Outcome, Place, Story, Try, TryResult, Work, go_ahead_question};
 
 use crate::envelope::{AskOut, HumanParts};
 use crate::ui::Ui;
@@ -56,6 +57,7 @@ pub fn failure_message(
     story.slots = slots;
     story.variant = failure.slots.get("variant").cloned();
     story.event = Some(failure.seq);
+    story.go_ahead = ask.is_some_and(|a| a.answer.is_none() && a.kind == GO_AHEAD_ASK);
     match story.message() {
         Ok(message) => Some(message),
         Err(e) => {
@@ -124,11 +126,23 @@ pub fn class_message(row: &Row, slots: Slots) -> Option<Message> {
     story.message().ok()
 }
 
+/// How much a run did.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    /// Steps that ran.
+    pub steps: u64,
+    /// Failures healed on the way.
+    pub healed: u64,
+    /// Only checks were asked for.
+    pub checks_only: bool,
+}
+
 /// The summary of a run.
 #[must_use]
-pub fn run_message(board: &BoardName, end: RunEnd, steps: u64, healed: u64) -> Option<Message> {
+pub fn run_message(board: &BoardName, end: RunEnd, did: Extent) -> Option<Message> {
     let board = Board::new(board.as_str()).ok()?;
-    RunSummary { board, end, steps, healed, event: None }.message().ok()
+    let Extent { steps, healed, checks_only } = did;
+    RunSummary { board, end, steps, healed, checks_only, event: None }.message().ok()
 }
 
 /// The five parts for JSON.
@@ -163,9 +177,59 @@ pub fn ask_out(ask: &AskState) -> AskOut {
     }
 }
 
-/// The literal command by which an ask is answered.
+/// The literal command by which an ask is answered. Ids are a board's own: `board` is named where
+/// the workspace has more than one.
 #[must_use]
-pub fn answer_command(ask: &AskState) -> String {
-    let value = if ask.kind == "go_ahead" { "yes" } else { "retry" };
-    format!("pcbflow answer {} {value}", ask.id)
+pub fn answer_command(ask: &AskState, board: Option<&BoardName>) -> String {
+    let value = if ask.kind == GO_AHEAD_ASK { "yes" } else { "retry" };
+    let board = board.map_or_else(String::new, |b| format!(" --board {b}"));
+    format!("pcbflow answer {} {value}{board}", ask.id)
 }
+
+/// What an ask wants of the person, in the words of its row.
+#[must_use]
+pub fn asked(
+    catalogue: Option<&Catalogue>,
+    board: &BoardName,
+    state: &BoardState,
+    ask: &AskState,
+) -> String {
+    let message = catalogue.and_then(|c| {
+        let of_step = ask.step.as_ref().and_then(|key| failure_message(c, board, state, key));
+        of_step.or_else(|| {
+            // A step that publishes asks before it ever failed.
+            let about = ask.kind != GO_AHEAD_ASK;
+            about.then(|| class_message(c.row(&ask.class)?, Slots::default())).flatten()
+        })
+    });
+    match message {
+        Some(message) => message.part(Part::Ask).as_str().to_owned(),
+        None if ask.kind == GO_AHEAD_ASK => {
+            let step = ask.step.as_ref().and_then(|key| StepName::new(key.step.as_str()).ok());
+            let slots = step.into_iter().fold(Slots::default(), |s, n| s.with(Slot::Step(n)));
+            go_ahead_question(ask.class.as_str(), &slots).as_str().to_owned()
+        }
+        None => format!("{} is needed for {}.", ask.kind, ask.tool),
+    }
+}
+
+/// What a message may not hold and the person needs for an open failure: a file by its path, or
+/// the install that the step declares. Shown beside the message, as it is.
+#[must_use]
+pub fn beside_lines(state: &BoardState, key: &StepKey) -> Vec<String> {
+    let Some(step) = state.steps.get(key).filter(|s| s.has_open_failure()) else {
+        return Vec::new();
+    };
+    let Some(failure) = &step.failure else { return Vec::new() };
+    let installs = INSTALLED_CLASSES.contains(&failure.class.as_str());
+    let install = failure.slots.get(INSTALL_SLOT).filter(|_| installs);
+    let install = install.map(|command| format!("Install command: {command}"));
+    install
+        .into_iter()
+        .chain(failure.slots.get(BESIDE_SLOT).cloned())
+        .map(|line| pcbflow_core::text::one_line(&line))
+        .collect()
+}
+
+/// Classes that the install of a step mends.
+const INSTALLED_CLASSES: [&str; 2] = ["SC-2", "ENV-9"];

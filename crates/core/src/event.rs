@@ -481,7 +481,8 @@ pub enum Fact {
         commit: String,
     },
     /// Something is asked of the person. Effect: open until answered; the step waits. With the id
-    /// of an open ask: this step has the same cause and waits for the same answer.
+    /// of an open ask: this step has the same cause and waits for the same answer. With the id of
+    /// an ask that a new run closed: the same question still stands.
     AskRaised {
         /// Its id.
         ask: AskId,

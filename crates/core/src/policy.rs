@@ -50,6 +50,13 @@ pub const PUBLISH_NOTE: &str = "publish";
 /// The answer that lets a step run again, whatever its last attempt may have left behind.
 pub const RETRY_ANSWER: &str = "retry";
 
+/// The words that answer an ask of this kind. Every other one would be recorded and mean nothing.
+#[must_use]
+pub fn answers(kind: &str) -> &'static [&'static str] {
+    // A go-ahead may be looked at again, as every ask.
+    if kind == GO_AHEAD_ASK { &["yes", "no", RETRY_ANSWER] } else { &[RETRY_ANSWER] }
+}
+
 /// Note that holds the answer to the go-ahead of a class. A yes to one class's action is none to
 /// another's, and none to publishing.
 #[must_use]

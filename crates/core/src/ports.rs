@@ -354,6 +354,8 @@ pub struct StepContext {
     pub needs: BTreeMap<StepId, Digest>,
     /// Files that the steps of this phase made (paths relative to `board_dir`), for the commit.
     pub phase_outputs: Vec<OutputRef>,
+    /// What this step made when it last passed: its own to replace or to remove.
+    pub earlier_outputs: Vec<OutputRef>,
     /// Id of the run, for trailers and messages.
     pub run: String,
     /// The round of looks that this one belongs to; `None` when it is alone and reads for itself.

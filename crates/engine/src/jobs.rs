@@ -127,6 +127,7 @@ impl Dispatcher<'_> {
             ),
             needs: needs(state, phase, step),
             phase_outputs,
+            earlier_outputs: known.pass.map(|p| p.outputs).unwrap_or_default(),
             run: self.options.run.to_string(),
             round: None,
         }

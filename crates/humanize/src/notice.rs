@@ -55,6 +55,8 @@ pub enum RunEnd {
     Conditional {
         /// How many.
         findings: u64,
+        /// No history took the results: they are kept as a snapshot.
+        unsaved: bool,
     },
     /// Findings at or above a limit.
     Findings {
@@ -90,6 +92,8 @@ pub struct RunSummary {
     pub steps: u64,
     /// How many failures were healed on the way.
     pub healed: u64,
+    /// Only checks were asked for: nothing is made and nothing is saved.
+    pub checks_only: bool,
     /// The last event of the run.
     pub event: Option<Seq>,
 }
@@ -109,7 +113,7 @@ impl RunSummary {
     /// # Errors
     /// [`MessageError`] never happens: all templates are part of this module and tested.
     pub fn message(&self) -> Result<Message, MessageError> {
-        let words = run_words(self.end);
+        let words = if self.checks_only { check_words(self.end) } else { run_words(self.end) };
         let slots =
             Slots::default().with(Slot::Board(self.board.clone())).with(Slot::Count(words.count));
         let place = Place { board: Some(self.board.clone()), ..Place::default() };
@@ -126,6 +130,10 @@ impl RunSummary {
     fn tried(&self) -> Text {
         let count = |n| Slots::default().with(Slot::Count(n));
         let ran = match self.steps {
+            0 if self.checks_only => Text::fixed("I looked at every check; none had to run again."),
+            n if self.checks_only => {
+                sentence("I ran {count:check|checks} and nothing else.", &count(n))
+            }
             0 => Text::fixed("I looked at every step and ran none."),
             n => sentence("I ran {count:step|steps}.", &count(n)),
         };
@@ -146,11 +154,18 @@ fn run_words(end: RunEnd) -> Words {
             lists::NOTHING,
             0,
         ),
-        RunEnd::Conditional { findings } => words(
+        RunEnd::Conditional { unsaved: true, .. } => words(
+            "The run of {board} is done.",
+            "The results are kept as a snapshot and not in a history.",
+            "Partly. The board passed under this condition. No work is lost.",
+            "Create a history with git, then run this board again.",
+            0,
+        ),
+        RunEnd::Conditional { findings, unsaved: false } => words(
             "The run of {board} is done.",
             "The checks found {count:point|points} below the limits of this board.",
-            "Yes. The board passed with open points. Your work is saved.",
-            lists::NOTHING,
+            "Partly. The board passed with open points. Your work is saved.",
+            "Fix the open points, or accept them as they are.",
             findings,
         ),
         RunEnd::Findings { findings } => words(
@@ -200,6 +215,56 @@ fn run_words(end: RunEnd) -> Words {
             "I was asked to stop.",
             "Not yet. The board is paused. Your work is saved.",
             "Run this board again when you are ready.",
+            0,
+        ),
+    }
+}
+
+/// The words of a run of checks alone: it proves no more than they do, and saves nothing.
+fn check_words(end: RunEnd) -> Words {
+    let words = |what, why, worked, ask, count| Words { what, why, worked, ask, count };
+    match end {
+        RunEnd::Pass | RunEnd::NothingToDo => words(
+            "The checks of the board {board} are done.",
+            "Every check that you asked for passed.",
+            "Yes. The checks passed. I saved nothing and no work is lost.",
+            lists::NOTHING,
+            0,
+        ),
+        RunEnd::Conditional { findings, .. } => words(
+            "The checks of the board {board} are done.",
+            "They found {count:point|points} below the limits of this board.",
+            "Partly. The checks passed with open points. No work is lost.",
+            "Fix the open points, or accept them as they are.",
+            findings,
+        ),
+        RunEnd::Findings { .. } => Words {
+            worked: "No. The board does not pass yet. I saved nothing and no work is lost.",
+            ..run_words(end)
+        },
+        RunEnd::Unverified { .. } => Words {
+            worked: "Not yet. The board is not proven. I saved nothing and no work is lost.",
+            ..run_words(end)
+        },
+        RunEnd::NeedsPerson { .. } => words(
+            "The checks of the board {board} need you.",
+            "They wait for {count:answer|answers} from you.",
+            "Not yet. The checks are paused. I saved nothing and no work is lost.",
+            "Answer what is open for this board.",
+            run_words(end).count,
+        ),
+        RunEnd::TryLater => words(
+            "The checks of the board {board} did not finish.",
+            "A passing fault did not go away in time.",
+            "Not yet. The checks are paused. I saved nothing and no work is lost.",
+            "Run the checks of this board again in ten minutes.",
+            0,
+        ),
+        RunEnd::Stopped => words(
+            "The checks of the board {board} were stopped.",
+            "I was asked to stop.",
+            "Not yet. The checks are paused. I saved nothing and no work is lost.",
+            "Run the checks of this board again when you are ready.",
             0,
         ),
     }
@@ -258,12 +323,12 @@ impl CheckSummary {
                 found(errors, warnings),
                 tried,
                 if errors == 0 {
-                    "Yes. The check passed with open points. Your work is saved."
+                    "Partly. The check passed with open points. Your work is saved."
                 } else {
                     "No. The board does not pass yet. Your work is saved."
                 },
                 if errors == 0 {
-                    lists::NOTHING
+                    "Fix the open points, or accept them as they are."
                 } else {
                     "Fix the findings shown on the board, then run it again."
                 },

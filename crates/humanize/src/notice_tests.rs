@@ -12,9 +12,10 @@ fn step(name: &str) -> StepName {
     StepName::new(name).unwrap()
 }
 
-const RUNS: [RunEnd; 9] = [
+const RUNS: [RunEnd; 10] = [
     RunEnd::Pass,
-    RunEnd::Conditional { findings: 404 },
+    RunEnd::Conditional { findings: 404, unsaved: false },
+    RunEnd::Conditional { findings: 1, unsaved: true },
     RunEnd::Findings { findings: 1 },
     RunEnd::Unverified { checks: 2 },
     RunEnd::Unverified { checks: 0 },
@@ -33,9 +34,12 @@ const CHECKS: [CheckEnd; 5] = [
 ];
 
 fn messages() -> Vec<Message> {
-    let runs = RUNS.into_iter().map(|end| {
+    let both = [false, true].into_iter().flat_map(|only| RUNS.map(|end| (only, end)));
+    let runs = both.map(|(checks_only, end)| {
         let steps = u64::from(end != RunEnd::NothingToDo) * 14;
-        RunSummary { board: board(), end, steps, healed: steps / 7, event: None }.message().unwrap()
+        let healed = steps / 7;
+        let summary = RunSummary { board: board(), end, steps, healed, checks_only, event: None };
+        summary.message().unwrap()
     });
     let checks = CHECKS.into_iter().map(|end| {
         let place = Place { board: Some(board()), phase: None, step: Some(step("drc")) };
@@ -83,4 +87,31 @@ fn the_place_is_said_in_one_sentence() {
 #[test]
 fn a_repaired_record_is_told() {
     assert!(check_short_text(&record_repaired()).is_empty());
+}
+
+#[test]
+fn checks_alone_never_say_that_something_was_saved_or_that_the_board_passed() {
+    for end in RUNS {
+        let summary =
+            RunSummary { board: board(), end, steps: 3, healed: 0, checks_only: true, event: None };
+        let text = render::five_lines(&summary.message().unwrap(), 200);
+        assert!(!text.contains("work is saved") && !text.contains("board passed"), "{text}");
+    }
+}
+
+#[test]
+fn a_condition_says_what_is_left_to_do() {
+    for unsaved in [false, true] {
+        let end = RunEnd::Conditional { findings: 2, unsaved };
+        let summary = RunSummary {
+            board: board(),
+            end,
+            steps: 3,
+            healed: 0,
+            checks_only: false,
+            event: None,
+        };
+        let message = summary.message().unwrap();
+        assert_ne!(message.part(crate::message::Part::Ask).as_str(), lists::NOTHING);
+    }
 }

@@ -141,6 +141,25 @@ pub struct Story<'a> {
     pub variant: Option<String>,
     /// The event that leads to the technical record.
     pub event: Option<Seq>,
+    /// The ask is for a yes or a no to what the next rung would do.
+    pub go_ahead: bool,
+}
+
+/// What a go-ahead is asked for, by the class of its row; the general one stands last.
+const GO_AHEADS: [(&str, &str); 5] = [
+    ("GIT-2", "Decide if I may make a git history here: say 'yes' or 'no'."),
+    ("KI-8", "Decide if I may convert a copy of the board: say 'yes' or 'no'."),
+    ("EDA-11", "Decide if I may test a new script on a copy: say 'yes' or 'no'."),
+    ("SC-6", "Decide if I may publish with the step {step}: say 'yes' or 'no'."),
+    ("", "Decide if I may go on with the next remedy: say 'yes' or 'no'."),
+];
+
+/// The question of a go-ahead.
+#[must_use]
+pub fn go_ahead_question(class: &str, slots: &Slots) -> Text {
+    let general = "Decide if I may go on here: say 'yes' or 'no'.";
+    let own = GO_AHEADS.iter().find(|(of, _)| *of == class || of.is_empty());
+    own.and_then(|(_, text)| fill(text, slots).ok()).unwrap_or_else(|| Text::fixed(general))
 }
 
 /// A text that could not be filled, and was replaced by a general one.
@@ -180,6 +199,7 @@ impl<'a> Story<'a> {
             slots: Slots::default(),
             variant: None,
             event: None,
+            go_ahead: false,
         }
     }
 
@@ -421,6 +441,7 @@ impl Teller<'_, '_> {
         };
         match self.story.outcome {
             Outcome::Recovered | Outcome::FixedByPerson => Text::fixed(lists::NOTHING),
+            _ if self.story.go_ahead => go_ahead_question(self.story.row.id, &self.slots),
             _ if asks => self.going_on(self.fill(Part::Ask, action, general, gaps)),
             Outcome::TryLater => Text::fixed("Run this board again in ten minutes."),
             _ if needs_person => {

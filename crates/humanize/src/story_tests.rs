@@ -318,3 +318,16 @@ proptest! {
         prop_assert_eq!(render::narrated(&story.clone().message().unwrap()), all);
     }
 }
+
+#[test]
+fn a_go_ahead_asks_for_a_yes_or_a_no() {
+    let step = Slots::default().with(Slot::Step(StepName::new("order").unwrap()));
+    for class in ["GIT-2", "KI-8", "EDA-11", "SC-6", "SC-1"] {
+        let text = super::go_ahead_question(class, &step);
+        let faults = crate::rubric::check_part(Part::Ask, &text);
+        assert!(faults.is_empty(), "{faults:?}");
+        assert!(text.as_str().ends_with("say 'yes' or 'no'."), "{text:?}");
+    }
+    // Where the step has no name that can be shown, the question is still one.
+    assert!(super::go_ahead_question("SC-6", &Slots::default()).as_str().contains("'yes'"));
+}

@@ -108,6 +108,22 @@ pub const VARIANTS: &[Variant] = &[
         ask: Some("Put a good copy of the design file back"),
     },
     Variant {
+        class: "SC-2",
+        name: "program_missing",
+        what: "I can't run the step {step} without {items}.",
+        why: Some("This program is not on this computer."),
+        healed: "What was missing is installed now.",
+        ask: Some("Install {items}"),
+    },
+    Variant {
+        class: "SC-2",
+        name: "package_missing",
+        what: "I can't run the step {step} without the package {items}.",
+        why: Some("This package is not on this computer."),
+        healed: "What was missing is installed now.",
+        ask: Some("Install the package {items}"),
+    },
+    Variant {
         class: "GIT-2",
         name: "no_identity",
         what: "I can't save the results in the project's history.",
@@ -122,6 +138,14 @@ pub const VARIANTS: &[Variant] = &[
         why: Some("Nobody has made a git history in this folder yet."),
         healed: "The results are saved now.",
         ask: Some("Check this project in git"),
+    },
+    Variant {
+        class: "GIT-2",
+        name: "history_gone",
+        what: "The history of this project is gone.",
+        why: Some("Results were saved in a git history here, and it is not there any more."),
+        healed: "The results are saved now.",
+        ask: Some("Put the git history back"),
     },
     Variant {
         class: "GIT-2",

@@ -3,7 +3,7 @@
 mod support;
 
 use pcbflow_core::check::Gate;
-use pcbflow_core::ports::StepResult;
+use pcbflow_core::ports::{StepResult, Subsystem as _};
 use serde_json::json;
 use support::*;
 
@@ -35,6 +35,30 @@ fn all_files_of_stickhub() {
         assert_eq!(text(&folder.join("README")), "mine");
         assert_eq!(snapshot(&bench.root()), before);
     }
+}
+
+#[test]
+fn what_an_earlier_export_made_and_this_one_does_not_goes() {
+    let (Some(demo), true) = (demo(9, "stickhub"), have(9)) else { return };
+    let bench = Bench::new();
+    bench.bring(&demo);
+    let board = ("board", json!("StickHub.kicad_pcb"));
+    let with = |what: &[&str]| [board.clone(), ("what", json!(what))];
+    let first = bench.run("kicad/export", &with(&["drill", "pdf", "svg", "position"]));
+    let made = |folder: &str| bench.board_dir().join("out/fab").join(folder);
+    // One was changed since, one is another step's as well, one stays asked for.
+    std::fs::write(made("svg/StickHub-front.svg"), "drawn on").unwrap();
+    let mut context = bench.context("kicad/export", &with(&["drill"]));
+    context.earlier_outputs = first.outputs.clone();
+    let others = |o: &&pcbflow_core::event::OutputRef| o.path.contains("/position/");
+    context.phase_outputs = first.outputs.iter().filter(others).cloned().collect();
+    let check = checked(wait(bench.kicad.run(&context, &bench.services)));
+    assert!(!made("pdf").exists(), "ours, as it was recorded, and not made now");
+    assert!(made("position").exists() && made("drill").exists());
+    assert_eq!(text(&made("svg/StickHub-front.svg")), "drawn on");
+    let told: Vec<&str> = check.findings.iter().map(|f| f.rule.as_str()).collect();
+    assert_eq!(told, ["earlier_output"], "{:#?}", check.findings);
+    assert!(check.findings[0].message.contains("out/fab/svg/StickHub-front.svg"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! From a program that ran to the observation of an attempt.
 
-use pcbflow_core::check::{CheckOutcome, CheckResult, Counts, Limits};
+use pcbflow_core::check::{CheckOutcome, CheckResult, Counts, Finding, FindingSeverity, Limits};
 use pcbflow_core::event::Ended;
 use pcbflow_core::evidence::{Evidence, Signal, Source, codes, program_name};
 use pcbflow_core::manifest::CheckSpec;
@@ -8,6 +8,7 @@ use pcbflow_core::ports::{
     Captured, Observation, Services, SpawnEnded, SpawnRequest, SpawnResult, StepContext, StepResult,
 };
 use pcbflow_core::redact::arguments;
+use pcbflow_core::text::one_line;
 use serde_json::Value;
 
 use crate::outputs::Before;
@@ -104,8 +105,9 @@ fn verdict(
     };
     match result.status() {
         Some(status) if spec.findings.contains(&status) => {
-            let check = CheckResult::fail(name(&context.step.check), &format!("status {status}"));
-            return Ok((check, Vec::new()));
+            let reason = format!("ended with status {status}, which says that it found something");
+            let check = CheckResult::fail(name(&context.step.check), &reason);
+            return Ok((as_finding(check, request, result), Vec::new()));
         }
         Some(status) if spec.expect.contains(&status) => {}
         _ => return Err(Box::new(observe::failure(context, request, result))),
@@ -130,7 +132,37 @@ fn verdict(
         let unmet = Signal::new(Source::Report, signals::POST_CONDITION_UNMET);
         return Err(fail(vec![unmet.text(&format!("{}: {}", check.name, check.reason))]));
     }
-    Ok((check, made))
+    Ok((as_finding(check, request, result), made))
+}
+
+/// Most characters of a program's last words in a finding.
+const LAST_WORDS_CHARS_MAX: usize = 200;
+
+/// A failed check whose program counts nothing has found one thing: that is what a person reads,
+/// with the last words of the program.
+fn as_finding(check: CheckResult, request: &SpawnRequest, result: &SpawnResult) -> CheckResult {
+    if check.outcome != CheckOutcome::Fail || check.counts != Counts::default() {
+        return check;
+    }
+    let program = request.argv.first().map_or("the program", |p| program_name(p));
+    let last = |c: &Captured| {
+        let line = c.text.lines().rev().find(|l| !l.trim().is_empty())?;
+        Some(one_line(line).chars().take(LAST_WORDS_CHARS_MAX).collect::<String>())
+    };
+    let said = last(&result.stdout).or_else(|| last(&result.stderr));
+    let said = said.map_or_else(String::new, |words| format!(": {words}"));
+    let finding = Finding {
+        id: check.name.clone(),
+        engine: program.to_owned(),
+        rule: check.name.clone(),
+        severity: FindingSeverity::Error,
+        message: format!("{program}: {}{said}", check.reason),
+        items: Vec::new(),
+        excluded: None,
+        apart: false,
+    };
+    let findings = vec![finding];
+    CheckResult { counts: Counts::of(&findings), findings, ..check }
 }
 
 fn name(check: &CheckSpec) -> &'static str {

@@ -112,7 +112,17 @@ fn memory(evidence: &mut Evidence, result: &SpawnResult) {
 
 fn not_found(evidence: &mut Evidence, program: &str) {
     evidence.push(Signal::spawn_not_found(program));
-    evidence.slots.insert("program".into(), program_name(program).to_owned());
+    let name = program_name(program);
+    evidence.slots.insert("program".into(), name.to_owned());
+    named(evidence, signals::PROGRAM_MISSING, name);
+}
+
+/// Names what is missing in the message.
+fn named(evidence: &mut Evidence, variant: &str, name: &str) {
+    if !name.is_empty() {
+        evidence.slots.insert("variant".into(), variant.to_owned());
+        evidence.slots.insert("items".into(), name.to_owned());
+    }
 }
 
 /// The interpreter that a script names in its first line, when it is the one that is missing.
@@ -275,6 +285,7 @@ fn node(evidence: &mut Evidence, stderr: &str) {
 fn module(evidence: &mut Evidence, name: &str) {
     evidence.push(Signal::new(Source::Report, codes::MODULE_NOT_FOUND).text(name));
     evidence.slots.insert("module".into(), name.to_owned());
+    named(evidence, signals::PACKAGE_MISSING, name);
 }
 
 fn exception(evidence: &mut Evidence, kind: &str, frame: &str) {

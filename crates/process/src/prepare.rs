@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pcbflow_core::evidence::{Evidence, Signal, Source, codes, program_name};
 use pcbflow_core::ports::{Services, SpawnRequest, StepContext};
+use pcbflow_core::projection::INSTALL_SLOT;
 use tempfile::TempDir;
 
 use crate::confine::{ConfineFault, confined};
@@ -34,11 +35,12 @@ pub struct Prepared {
     pub copies: Option<TempDir>,
 }
 
-/// Evidence of this step with no signals yet.
+/// Evidence of this step with no signals yet. The install that the step declares goes with it, to
+/// be shown beside the message when the person has to run it.
 pub fn evidence(context: &StepContext, program: &str) -> Evidence {
     let mut evidence = Evidence::new(context.step.uses.as_str(), program_name(program));
     if !context.step.install.is_empty() {
-        evidence.slots.insert("items".into(), context.step.install.join(" "));
+        evidence.slots.insert(INSTALL_SLOT.into(), context.step.install.join(" "));
     }
     evidence
 }

@@ -19,7 +19,7 @@
 //!   step); `own:wrong_system` when the step's systems lack this one.
 //! - `file:output_missing`, `file:output_empty`, `file:output_stale` of declared outputs.
 //!
-//! Slots to fill: `tool` (plain name), `items` (the install command or the list shown).
+//! Slots to fill: `tool` (plain name), `items` (what is missing), `install` (the install command).
 //!
 //! What nobody emits yet stands in `tests/tests/house/signals.rs` with the family that brings it.
 
@@ -103,3 +103,8 @@ codes! {
     /// The plan wants several equal objects; look-alike of SC-8.
     Report PLANNED_SEVERAL_TIMES = "process.planned_several_times";
 }
+
+/// Variant of a missing program, named in `items`.
+pub(crate) const PROGRAM_MISSING: &str = "program_missing";
+/// Variant of a missing package of Python or Node, named in `items`.
+pub(crate) const PACKAGE_MISSING: &str = "package_missing";

@@ -386,6 +386,7 @@ impl Work<'_> {
         for signal in facts::lock_signals(&self.repo) {
             evidence.push(signal);
         }
+        facts::slots(&mut evidence);
         Err(failed(evidence))
     }
 

@@ -8,6 +8,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use pcbflow_core::evidence::{Evidence, Signal, Source, codes};
+use pcbflow_core::projection::BESIDE_SLOT;
 
 use super::lock::{Holder, locks};
 use super::place::{PlaceFault, Repo};
@@ -179,15 +180,35 @@ pub(super) async fn damage(git: &Git<'_>, repo: &Repo) -> Vec<Signal> {
     found
 }
 
-/// Fills the slot `items` of GIT-4 and the `variant` of GIT-2.
+/// The lock file of somebody else, how old it is, and when it may go.
+fn lock_line(path: &str) -> String {
+    let modified = std::fs::metadata(path).and_then(|m| m.modified()).ok();
+    let age = modified.and_then(|at| at.elapsed().ok()).map(|d| d.as_secs());
+    let old = age.map_or_else(String::new, |s| match s {
+        0..=119 => format!(", {s} seconds old"),
+        120..=7199 => format!(", {} minutes old", s / 60),
+        7200..=172_799 => format!(", {} hours old", s / 3600),
+        _ => format!(", {} days old", s / 86_400),
+    });
+    format!(
+        "Lock file: {path}{old}. A git that works is done with it in seconds. When none works \
+         here, it was left behind and it is safe to remove it: rm '{path}'"
+    )
+}
+
+/// Fills the slot `items` of GIT-4, the `variant` of GIT-2, and the lock file of GIT-3.
 pub(super) fn slots(evidence: &mut Evidence) {
     let seen = |code: &str| evidence.signals.iter().find(|s| s.code == code);
     let items = seen(signals::UNMERGED).map(|s| s.text.clone());
+    let lock = seen(signals::LOCK_FILE).map(|s| lock_line(&s.text));
     let variant = match (seen(signals::IDENTITY_MISSING), seen(signals::OTHER_OWNER)) {
         (_, Some(_)) => Some(variants::OTHER_OWNER),
         (Some(_), None) => Some(variants::NO_IDENTITY),
         (None, None) => None,
     };
+    if let Some(lock) = lock {
+        evidence.slots.insert(BESIDE_SLOT.to_owned(), lock);
+    }
     if let Some(items) = items {
         evidence.slots.insert("items".to_owned(), items);
     }

@@ -37,14 +37,14 @@ pub(super) const GIT_2: Row = Row {
             "make a history, only after a recorded yes; identity never invented",
             "I made a history for this project.",
         )
-        .only(&[variants::NO_REPOSITORY]),
+        .only(&[variants::NO_REPOSITORY, variants::HISTORY_GONE]),
         Rung::retry(
             "without-history",
             AT_ONCE,
             "said no: the snapshot stands in for the commit, and the verdict says so",
             "I tried to save the results without a history.",
         )
-        .only(&[variants::NO_REPOSITORY]),
+        .only(&[variants::NO_REPOSITORY, variants::HISTORY_GONE]),
         Rung::ask(),
     ],
     budget: BUDGET,
@@ -99,9 +99,9 @@ pub(super) const GIT_3: Row = Row {
     },
     texts: Texts {
         what: "The project's history is locked.",
-        why: Some("Another program seems to work on it."),
+        why: Some("Another program works on it, or one that stopped left its lock behind."),
         healed: "The history is free again.",
-        ask: "Close other programs that use this project's history",
+        ask: "Close other programs that use this history, or remove the lock shown",
         resume: Resume::Retry,
         ask_kind: "close_programs",
         tool: "the history",

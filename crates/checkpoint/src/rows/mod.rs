@@ -12,6 +12,8 @@ pub mod variants {
     pub const NO_IDENTITY: &str = "no_identity";
     /// There is no history where a phase is to be committed.
     pub const NO_REPOSITORY: &str = "no_repository";
+    /// There was a history, with commits of this board, and it is not there any more.
+    pub const HISTORY_GONE: &str = "history_gone";
     /// The folder belongs to someone else.
     pub const OTHER_OWNER: &str = "other_owner";
 }

@@ -142,6 +142,8 @@ async fn locks_of_others_stay() {
         let (class, evidence) = w.class().await;
         assert_eq!(class, "GIT-3", "{evidence:?}");
         assert_eq!(codes(&evidence), ["git.lock_file"]);
+        let told = &evidence.slots["beside"];
+        assert!(told.contains(name) && told.contains("seconds old"), "{told}");
         assert_eq!(w.recover("move-own-lock-aside").await.outcome, RecoveryOutcome::NotApplicable);
         assert_eq!(w.probe("index-parses").await, CheckOutcome::Fail);
         assert!(lock.exists());

@@ -398,6 +398,7 @@ fn context(workspace: &Path, board_dir: &Path, scratch: &Path) -> StepContext {
         status: serde_json::json!({"phase": PHASE, "verdicts": {PHASE: "PASS"}}),
         needs: Default::default(),
         phase_outputs: vec![],
+        earlier_outputs: vec![],
         run: "r-1".into(),
         round: None,
     }

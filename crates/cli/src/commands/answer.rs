@@ -2,6 +2,7 @@
 
 use pcbflow_core::event::{Actor, Fact, NewEvent, Words};
 use pcbflow_core::ids::{AskId, BoardName, Scope, StreamId};
+use pcbflow_core::policy;
 use pcbflow_core::ports::{Clock, Expect, Ledger};
 use pcbflow_engine::{SystemClock, fold_board};
 use pcbflow_store::Mode;
@@ -24,10 +25,10 @@ pub fn answer(app: &App, args: &AnswerArgs) -> Result<Answer, CommandError> {
     let site = Site::open(&app.global)?;
     let ask =
         AskId::new(args.ask.clone()).map_err(|e| CommandError::new(Kind::Usage, e.to_string()))?;
-    let text = pcbflow_core::text::one_line(&args.answer);
+    let text = pcbflow_core::text::one_line(&args.answer).trim().to_lowercase();
     if text.is_empty() || text.len() > ANSWER_BYTES_MAX {
         return Err(CommandError::new(Kind::Usage, "the answer is empty or too long")
-            .hint("say retry, yes, no, or the value that was asked for"));
+            .hint("say retry, or yes or no where one of these is asked for"));
     }
     let opened = site.ledger(Mode::Write)?;
     let ledger = opened.ledger.as_ref();
@@ -64,10 +65,6 @@ pub fn answer(app: &App, args: &AnswerArgs) -> Result<Answer, CommandError> {
     Ok(answer)
 }
 
-/// Kinds of asks whose answer is a value that the person chooses; all others take a word.
-const FREE_KINDS: [&str; 7] =
-    ["pick_", "choose_", "decide", "accept_", "extend_", "change_", "widen_"];
-
 /// Refuses a word that says nothing about this ask, so that a slip is no answer.
 fn fits(
     ledger: &dyn Ledger,
@@ -79,16 +76,12 @@ fn fits(
     let (board, _) = find(site, ledger, args.board.as_deref(), ask)?;
     let (_, state) = fold_board(ledger, &board)?;
     let kind = state.asks.iter().find(|a| a.id == *ask).map(|a| a.kind.as_str()).unwrap_or("");
-    let words: &[&str] = match kind {
-        "go_ahead" => &["yes", "no", "retry"],
-        "sign_in" => &["push", "retry", "no"],
-        _ => &["retry", "yes", "no"],
-    };
-    if words.contains(&text) || FREE_KINDS.iter().any(|k| kind.starts_with(k)) {
+    let words = policy::answers(kind);
+    if words.contains(&text) {
         return Ok(());
     }
     Err(CommandError::new(Kind::Usage, format!("'{text}' is no answer to {ask}"))
-        .hint(format!("say {}", words.join(", "))))
+        .hint(format!("say {}", words.join(" or "))))
 }
 
 /// The board whose ask it is, and its answer if it has one already.

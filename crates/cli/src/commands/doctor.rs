@@ -9,7 +9,7 @@ use crate::envelope::{Answer, Envelope};
 use crate::error::CommandError;
 use crate::ui::Label;
 
-/// `pcbflow doctor`: 0 when nothing is to be done, 69 when a tool is missing, 3 for the rest.
+/// `pcbflow doctor`: 0 when nothing that is needed here is missing, 69 when a tool is missing, 3 for the rest.
 ///
 /// # Errors
 /// Never: what can't be looked at is a result of its own.
@@ -50,6 +50,7 @@ fn shown(app: &App, check: &Check, width: usize) -> Vec<String> {
     }
     let label = match check.result {
         Outcome::Ok => Label::Ok,
+        Outcome::NotNeeded => Label::Dim,
         Outcome::Problem => Label::Failed,
         Outcome::CouldNotCheck => Label::Unverified,
     };

@@ -3,7 +3,9 @@
 use pcbflow_core::check::{CheckOutcome, PhaseVerdict};
 use pcbflow_core::event::{CheckPurpose, Event, Fact, StopCause};
 use pcbflow_core::ids::{BoardName, Seq, StepKey, StreamId};
+use pcbflow_core::manifest::SNAPSHOT_COMMIT;
 use pcbflow_core::ports::Ledger;
+use pcbflow_core::projection::BoardState;
 use pcbflow_engine::fold_board;
 use pcbflow_humanize::message::Message;
 use pcbflow_humanize::notice::{CheckEnd, CheckSummary, RunEnd};
@@ -15,7 +17,7 @@ use crate::compose::Site;
 use crate::envelope::Answer;
 use crate::error::{CommandError, Kind};
 use crate::reading;
-use crate::story;
+use crate::story::{self, Extent};
 
 #[path = "explain_technical.rs"]
 mod technical;
@@ -59,12 +61,19 @@ pub fn explain(app: &App, args: &ExplainArgs) -> Result<Answer, CommandError> {
         answer.lines = record.lines(&app.ui);
         answer = answer.with("technical", record.json());
     } else {
-        answer.lines = lines(app, &site, &episode, message.as_ref());
+        let (_, state) = fold_board(ledger, &board)?;
+        answer.lines = lines(app, &site, &episode, message.as_ref(), &state);
     }
     Ok(answer)
 }
 
-fn lines(app: &App, site: &Site, episode: &Episode, message: Option<&Message>) -> Vec<String> {
+fn lines(
+    app: &App,
+    site: &Site,
+    episode: &Episode,
+    message: Option<&Message>,
+    state: &BoardState,
+) -> Vec<String> {
     let mut lines = match message {
         Some(message) => story::lines(&app.ui, message),
         None => vec![format!(
@@ -72,8 +81,14 @@ fn lines(app: &App, site: &Site, episode: &Episode, message: Option<&Message>) -
             episode.event.seq, episode.board, episode.event.fact
         )],
     };
-    let many = site.workspace.boards().map(|b| b.list.len() > 1).unwrap_or(false);
-    let board = if many { format!(" --board {}", episode.board) } else { String::new() };
+    let named = Some(&episode.board).filter(|_| site.several_boards());
+    if let Some(key) = &episode.key {
+        lines.extend(story::beside_lines(state, key));
+        for ask in state.open_asks().filter(|a| a.holds(key)) {
+            lines.push(format!("When it is done: {}", story::answer_command(ask, named)));
+        }
+    }
+    let board = named.map_or_else(String::new, |b| format!(" --board {b}"));
     let told = message.and_then(Message::event).unwrap_or(episode.event.seq);
     lines.push(String::new());
     lines.push(format!("The technical record: pcbflow explain {told} --technical{board}"));
@@ -128,6 +143,12 @@ fn find_ask(
                 .filter(|a| a.id.as_str() == id)
                 .map(|a| (a.answer.is_none(), a.raised, name.clone(), a.seq)),
         );
+    }
+    let open: Vec<&str> = found.iter().filter(|f| f.0).map(|f| f.2.as_str()).collect();
+    if open.len() > 1 {
+        // To tell of one of them would be to pass over the others.
+        let error = CommandError::new(Kind::Usage, format!("{id} is open on several boards"));
+        return Err(error.hint(format!("add --board, one of: {}", open.join(", "))));
     }
     // An open one first, then the newest.
     found.sort();
@@ -298,15 +319,24 @@ impl Episode {
         let mut errors = 0;
         let mut warnings = 0;
         let mut conditional = false;
+        let mut unsaved = false;
+        let mut checks_only = false;
         for event in &self.events {
-            if let Fact::PhaseVerdictGiven { verdict, counts } = &event.fact {
-                errors += u64::from(counts.errors);
-                warnings += u64::from(counts.warnings);
-                conditional |= *verdict == PhaseVerdict::Conditional;
+            match &event.fact {
+                Fact::PhaseVerdictGiven { verdict, counts } => {
+                    errors += u64::from(counts.errors);
+                    warnings += u64::from(counts.warnings);
+                    conditional |= *verdict == PhaseVerdict::Conditional;
+                }
+                Fact::OutputsCommitted { commit } => unsaved |= commit.starts_with(SNAPSHOT_COMMIT),
+                Fact::RunStarted { checks_only: only, .. } => checks_only = *only,
+                _ => {}
             }
         }
         let end = match cause {
-            StopCause::Finished if conditional => RunEnd::Conditional { findings: warnings + errors },
+            StopCause::Finished if conditional => {
+                RunEnd::Conditional { findings: warnings + errors, unsaved }
+            }
             StopCause::Finished => RunEnd::Pass,
             StopCause::NothingToDo => RunEnd::NothingToDo,
             StopCause::Findings => RunEnd::Findings { findings: errors + warnings },
@@ -321,7 +351,7 @@ impl Episode {
         };
         let steps = count(&|f| matches!(f, Fact::AttemptFinished { .. }));
         let healed = count(&|f| matches!(f, Fact::StepRecovered { .. }));
-        story::run_message(&self.board, end, steps, healed)
+        story::run_message(&self.board, end, Extent { steps, healed, checks_only })
     }
 }
 

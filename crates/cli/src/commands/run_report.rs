@@ -3,8 +3,8 @@
 use pcbflow_core::check::{Finding, FindingSeverity, Gate};
 use pcbflow_core::event::StopCause;
 use pcbflow_core::exit::{Exit, Verdict};
-use pcbflow_core::manifest::COMMIT_STEP;
-use pcbflow_core::projection::BoardState;
+use pcbflow_core::manifest::{COMMIT_STEP, SNAPSHOT_COMMIT};
+use pcbflow_core::projection::{AskState, BoardState};
 use pcbflow_engine::{RunReport, StepReport};
 use pcbflow_humanize::notice::RunEnd;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::App;
 use crate::cancel::Stop;
 use crate::compose::Site;
 use crate::envelope::{Answer, Envelope};
-use crate::story;
+use crate::story::{self, Extent};
 
 /// Findings shown to a person; all are in the JSON.
 const FINDINGS_SHOWN_MAX: usize = 12;
@@ -48,7 +48,9 @@ pub(super) fn board_answer(
     if report.steps.is_empty() {
         lines.push("No step ran: project.yaml names none, so nothing is known.".to_owned());
     }
-    let summary = story::run_message(&report.board, end(report), ran(report), healed(report));
+    let checks_only = drive.checks.is_some();
+    let did = Extent { steps: ran(report), healed: healed(report), checks_only };
+    let summary = story::run_message(&report.board, end(report), did);
     if let Some(message) = &summary {
         if !lines.is_empty() {
             lines.push(String::new());
@@ -58,6 +60,7 @@ pub(super) fn board_answer(
             envelope.human = Some(story::parts(message));
         }
     }
+    ask_lines(app, site, report, state, &mut lines);
     let envelope = envelope
         .with("run", &report.run)
         .with("cause", &report.cause)
@@ -105,7 +108,7 @@ fn decide_failure(
                 let names: Vec<&str> = ask.also.iter().map(|k| k.step.as_str()).collect();
                 lines.push(format!("This holds up as well: {}", names.join(", ")));
             }
-            lines.push(format!("When it is done: {}", story::answer_command(ask)));
+            lines.push(format!("When it is done: {}", answer_command(site, report, ask)));
         }
         let decides = match &asked {
             Some(key) => *key == step.key,
@@ -120,6 +123,36 @@ fn decide_failure(
         }
         envelope.events.push(failure.seq.to_string());
     }
+}
+
+/// Every open ask with what it wants and the line that answers it, whichever run it is from.
+fn ask_lines(
+    app: &App,
+    site: &Site,
+    report: &RunReport,
+    state: &BoardState,
+    lines: &mut Vec<String>,
+) {
+    for ask in &report.asks {
+        let says = story::asked(Some(&site.policy.catalogue), &report.board, state, ask);
+        let command = answer_command(site, report, ask);
+        let beside = ask.step.as_ref().map(|k| story::beside_lines(state, k)).unwrap_or_default();
+        if app.ui.options.narrated {
+            lines.push(format!("Ask {}: {says} Answer with: {command}", ask.id));
+            lines.extend(beside);
+            continue;
+        }
+        lines.push(format!(
+            "  {}  {says}",
+            app.ui.paint(crate::ui::Label::NeedsYou, ask.id.as_str())
+        ));
+        lines.extend(beside.iter().map(|line| format!("      {line}")));
+        lines.push(format!("      {command}"));
+    }
+}
+
+fn answer_command(site: &Site, report: &RunReport, ask: &AskState) -> String {
+    story::answer_command(ask, Some(&report.board).filter(|_| site.several_boards()))
 }
 
 fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
@@ -229,7 +262,9 @@ fn end(report: &RunReport) -> RunEnd {
     let findings = u64::from(counts.errors) + u64::from(counts.warnings);
     match report.verdict {
         Verdict::Pass if report.cause == StopCause::NothingToDo => RunEnd::NothingToDo,
-        Verdict::Pass if report.conditional => RunEnd::Conditional { findings },
+        Verdict::Pass if report.conditional => {
+            RunEnd::Conditional { findings, unsaved: unsaved(report) }
+        }
         Verdict::Pass => RunEnd::Pass,
         Verdict::Findings => RunEnd::Findings { findings: failing(report) },
         Verdict::Unverified => RunEnd::Unverified { checks: unverified(report) },
@@ -237,6 +272,12 @@ fn end(report: &RunReport) -> RunEnd {
         Verdict::Failed => RunEnd::TryLater,
         Verdict::Stopped => RunEnd::Stopped,
     }
+}
+
+/// Whether the results of a phase are in no history.
+fn unsaved(report: &RunReport) -> bool {
+    let snapshot = |commit: &String| commit.starts_with(SNAPSHOT_COMMIT);
+    report.phases.iter().any(|(_, _, commit)| commit.as_ref().is_some_and(snapshot))
 }
 
 fn steps_json(report: &RunReport) -> Vec<serde_json::Value> {

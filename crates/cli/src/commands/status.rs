@@ -63,9 +63,16 @@ impl Look {
             opened.as_ref().map(|o| Arc::clone(&o.ledger) as Arc<dyn Ledger>);
         let ledger = ledger.as_deref();
         let mut notes = Vec::new();
+        let mut told = Vec::new();
+        let all = all_boards(workspace, ledger, &mut told)?;
+        // Ids of asks are a board's own: with several boards each command names its board.
+        let alone = all.len() == 1;
         let names = match board {
             Some(_) => vec![reading::board(workspace, ledger, board)?],
-            None => all_boards(workspace, ledger, &mut notes)?,
+            None => {
+                notes.append(&mut told);
+                all
+            }
         };
         if let Some(found) = opened.as_ref().and_then(|o| o.newer) {
             notes.push(format!("the record has format {found} of a newer release"));
@@ -78,9 +85,8 @@ impl Look {
                 (None, Some(at)) => return Err(no_event(&name, at, None)),
                 (None, None) => BoardState::default(),
             };
-            boards.push(BoardView::of(workspace, name, state, at.is_some()));
+            boards.push(BoardView::of(workspace, name, state, at.is_some(), alone));
         }
-        view::name_asks(&mut boards);
         Ok(Look {
             full: boards.len() == 1,
             boards,

@@ -6,9 +6,8 @@ use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::check::{Counts, Gate, PhaseVerdict};
 use pcbflow_core::ids::{BoardName, StepKey};
 use pcbflow_core::manifest::{COMMIT_STEP, SNAPSHOT_COMMIT};
-use pcbflow_core::projection::{BoardState, Stage, StepState};
+use pcbflow_core::projection::{AskState, BoardState, Stage, StepState};
 use pcbflow_core::text::one_line;
-use pcbflow_humanize::message::Part;
 use serde_json::{Value, json};
 
 use crate::compose;
@@ -26,6 +25,8 @@ pub(super) enum Standing {
     NeedsYou,
     /// A run stopped without closing.
     CutShort,
+    /// The last run was stopped on request, or by its storage.
+    Stopped,
     /// A passing fault outlived its budget.
     TryLater,
     /// Something could not be checked.
@@ -48,6 +49,7 @@ impl Standing {
             Standing::Running => "running",
             Standing::NeedsYou => "needs you",
             Standing::CutShort => "cut short",
+            Standing::Stopped => "stopped",
             Standing::TryLater => "try later",
             Standing::Unverified => "unverified",
             Standing::Findings => "findings",
@@ -62,7 +64,7 @@ impl Standing {
         match self {
             Standing::Running => Label::Recovered,
             Standing::NeedsYou => Label::NeedsYou,
-            Standing::CutShort | Standing::Unverified => Label::Unverified,
+            Standing::CutShort | Standing::Stopped | Standing::Unverified => Label::Unverified,
             Standing::TryLater | Standing::Findings => Label::Failed,
             Standing::Done => Label::Ok,
             Standing::Open | Standing::New | Standing::Empty => Label::Dim,
@@ -87,6 +89,8 @@ pub(super) struct PhaseView {
 pub(super) struct AskView {
     id: String,
     says: String,
+    /// Files and commands that it speaks of.
+    beside: Vec<String>,
     command: String,
 }
 
@@ -109,6 +113,7 @@ impl BoardView {
         name: BoardName,
         state: BoardState,
         past: bool,
+        alone: bool,
     ) -> BoardView {
         let running = if past { None } else { reading::running(&workspace.state_dir(), &name) };
         let (plan, fault) = plan(workspace, &name);
@@ -128,7 +133,7 @@ impl BoardView {
         } else {
             Standing::Empty
         };
-        let asks = asks(&name, &state);
+        let asks = asks(&name, &state, alone);
         BoardView { name, state, current, standing, phases, asks, running, fault, last_good }
     }
 
@@ -136,7 +141,7 @@ impl BoardView {
     pub(super) fn resume(&self) -> Option<String> {
         match self.standing {
             Standing::Running | Standing::Done | Standing::Empty => None,
-            Standing::CutShort | Standing::NeedsYou => {
+            Standing::CutShort | Standing::Stopped | Standing::NeedsYou => {
                 Some(format!("pcbflow resume {}", self.name))
             }
             _ => Some(format!("pcbflow run {}", self.name)),
@@ -199,6 +204,7 @@ impl BoardView {
         {
             let why = match self.standing {
                 Standing::CutShort => "The last run stopped without an end. Go on with",
+                Standing::Stopped => "The last run was stopped before its end. Go on with",
                 Standing::New => "Start with",
                 _ => "Go on with",
             };
@@ -212,10 +218,12 @@ impl BoardView {
         for ask in &self.asks {
             if ui.options.narrated {
                 lines.push(format!("  Ask {}: {} Answer with: {}", ask.id, ask.says, ask.command));
+                lines.extend(ask.beside.iter().map(|line| format!("  {line}")));
                 continue;
             }
             let id = ui.paint(Label::NeedsYou, &ask.id);
             lines.push(format!("  {id}  {}", ask.says));
+            lines.extend(ask.beside.iter().map(|line| format!("      {line}")));
             lines.push(format!("      {}", ask.command));
         }
         lines
@@ -402,6 +410,9 @@ fn standing(state: &BoardState, running: bool, open: bool) -> Standing {
     if state.open_run().is_some() {
         return Standing::CutShort;
     }
+    if was_stopped(state) {
+        return Standing::Stopped;
+    }
     if any(&|s| matches!(s, Stage::Escalated { try_later: true })) {
         return Standing::TryLater;
     }
@@ -418,40 +429,25 @@ fn standing(state: &BoardState, running: bool, open: bool) -> Standing {
     }
 }
 
+/// Whether the last run was ended from outside: what it had not come to is as it was before. A look
+/// at checks alone leaves nothing to go on with.
+fn was_stopped(state: &BoardState) -> bool {
+    let ended = ["interrupted", "terminated", "storage"];
+    let by = |word: &String| ended.contains(&word.as_str());
+    state.run.as_ref().is_some_and(|r| !r.checks_only && r.stopped.as_ref().is_some_and(by))
+}
+
 /// The open asks in the words of their rows. The table of rows is made only when there are any.
-fn asks(board: &BoardName, state: &BoardState) -> Vec<AskView> {
+fn asks(board: &BoardName, state: &BoardState, alone: bool) -> Vec<AskView> {
     if state.open_asks().next().is_none() {
         return Vec::new();
     }
     let catalogue: Option<Catalogue> = compose::catalogue(&Settings::default()).ok();
-    state
-        .open_asks()
-        .map(|ask| {
-            let message = catalogue.as_ref().and_then(|c| match &ask.step {
-                Some(key) => story::failure_message(c, board, state, key),
-                None => None,
-            });
-            let row = catalogue.as_ref().and_then(|c| c.row(&ask.class));
-            let says = match (message, row) {
-                (Some(message), _) => message.part(Part::Ask).as_str().to_owned(),
-                (None, Some(row)) => story::class_message(row, Default::default())
-                    .map_or_else(String::new, |m| m.part(Part::Ask).as_str().to_owned()),
-                (None, None) => format!("{} is needed for {}.", ask.kind, ask.tool),
-            };
-            AskView { id: ask.id.to_string(), says, command: story::answer_command(ask) }
-        })
-        .collect()
-}
-
-/// Adds the board to commands whose ask id is open on more than one board.
-pub(super) fn name_asks(boards: &mut [BoardView]) {
-    let ids: Vec<String> =
-        boards.iter().flat_map(|b| b.asks.iter().map(|a| a.id.clone())).collect();
-    for board in boards {
-        for ask in &mut board.asks {
-            if ids.iter().filter(|id| **id == ask.id).count() > 1 {
-                ask.command.push_str(&format!(" --board {}", board.name));
-            }
-        }
-    }
+    let view = |ask: &AskState| AskView {
+        id: ask.id.to_string(),
+        says: story::asked(catalogue.as_ref(), board, state, ask),
+        beside: ask.step.as_ref().map(|k| story::beside_lines(state, k)).unwrap_or_default(),
+        command: story::answer_command(ask, Some(board).filter(|_| !alone)),
+    };
+    state.open_asks().map(view).collect()
 }

@@ -18,6 +18,8 @@ use crate::error::Kind;
 pub enum Outcome {
     /// All is as it should be.
     Ok,
+    /// Something is missing or odd that nothing here needs.
+    NotNeeded,
     /// Something is to be done.
     Problem,
     /// Nothing is known.
@@ -30,6 +32,7 @@ impl Outcome {
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Ok => "ok",
+            Outcome::NotNeeded => "not needed",
             Outcome::Problem => "problem",
             Outcome::CouldNotCheck => "could not check",
         }
@@ -77,6 +80,16 @@ impl Check {
         Check::new(name, Outcome::CouldNotCheck, detail)
     }
 
+    /// The same where nothing here needs it: told, and no problem.
+    fn unless_needed(mut self, needed: bool, why: &str) -> Check {
+        if self.result == Outcome::Problem && !needed {
+            self.result = Outcome::NotNeeded;
+            self.detail = format!("{}; {why}", self.detail);
+            self.tool_missing = false;
+        }
+        self
+    }
+
     fn missing(mut self) -> Check {
         self.tool_missing = true;
         self
@@ -114,6 +127,8 @@ pub fn examine(app: &App, fix: bool) -> Vec<Check> {
     }
     let folder = site.as_ref().map(|s| s.workspace.root.clone()).ok();
     checks.extend(tools::git(folder.as_deref()));
-    checks.extend(tools::kicad());
+    let needed = site.as_ref().map_or(true, tools::kicad_needed);
+    let why = "no board of this workspace uses it";
+    checks.extend(tools::kicad().into_iter().map(|c| c.unless_needed(needed, why)));
     checks
 }

@@ -58,7 +58,26 @@ pub(super) fn git(folder: Option<&Path>) -> Vec<Check> {
             "run 'git config --global user.name NAME' and 'git config --global user.email ADDRESS'",
         ),
     };
-    vec![present, identity]
+    let saves = folder.is_none() || in_history(here);
+    vec![present, identity.unless_needed(saves, "this workspace is in no repository")]
+}
+
+/// Whether commits may be made here. What can't be told counts as yes.
+fn in_history(folder: &Path) -> bool {
+    let asked = tool::git(folder, &["rev-parse", "--is-inside-work-tree"]);
+    !matches!(asked, Looked::Ended { status: Some(status), .. } if status != 0)
+}
+
+/// Whether KiCad is needed: unless every board is readable and none has a step of it.
+pub(super) fn kicad_needed(site: &Site) -> bool {
+    let Ok(boards) = site.workspace.boards() else { return true };
+    let uses = |name| {
+        site.board(name).map_or(true, |board| {
+            let mut steps = board.document.manifest.phases.iter().flat_map(|p| &p.steps);
+            steps.any(|s| s.uses.as_str().starts_with("kicad/"))
+        })
+    };
+    boards.list.is_empty() || boards.list.iter().any(|b| uses(&b.name))
 }
 
 pub(super) fn kicad() -> Vec<Check> {
@@ -98,7 +117,9 @@ pub(super) fn kicad() -> Vec<Check> {
             answers_name,
             format!("{} gives no version: {why}", path.display()),
             "install KiCad again",
-        ),
+        )
+        // One that works is used; another one that does not is in nobody's way.
+        .unless_needed(!matches!(tools.choose(0), Choice::Use(_)), "the others do"),
     };
     vec![found, answers]
 }

@@ -127,3 +127,21 @@ fn doctor_fixes_only_what_it_checks_again() {
     let again = named(&env.run(&["doctor", "--fix", "--json"]).json());
     assert_eq!((&again["result"], &again["fixed"]), (&"ok".into(), &false.into()));
 }
+
+#[test]
+fn doctor_lets_pass_what_nothing_here_needs() {
+    let env = TestEnvironment::new();
+    let steps = "[{ id: a, uses: process/command, with: { argv: [\"true\"] } }]";
+    env.board("a", &format!("board: a\nphases:\n  - id: 01-a\n    steps: {steps}\n"));
+    let ran = env.run(&["doctor", "--json"]);
+    let json = ran.json();
+    let checks = json["data"]["checks"].as_array().unwrap();
+    let result = |name: &str| {
+        let found = checks.iter().find(|c| c["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name}: {ran:?}"))["result"].clone()
+    };
+    // No name for commits, in a workspace that commits nothing.
+    assert_eq!(result("git identity"), "not_needed", "{ran:?}");
+    assert_ne!(result("KiCad found"), "problem", "{ran:?}");
+    assert_eq!(ran.code, 0, "{ran:?}");
+}

@@ -16,10 +16,18 @@ use crate::time::Timestamp;
 /// Name of this projection in fold caches.
 pub const BOARD_PROJECTION: &str = "board";
 /// Raised whenever the fold or its shape changes; older caches are then not used.
-pub const BOARD_PROJECTION_VERSION: u32 = 4;
+pub const BOARD_PROJECTION_VERSION: u32 = 5;
 /// Most answered asks kept in the state; older ones are in the ledger.
 const ASKS_KEPT_MAX: usize = 200;
 
+/// What closes an ask when a run begins: whether it still stands, this run finds out.
+const NEW_RUN: &str = "new run";
+
+/// Slot of a diagnosed failure that holds a line shown beside its message, as it is: the file or
+/// the command that a message may not hold.
+pub const BESIDE_SLOT: &str = "beside";
+/// Slot of a diagnosed failure that holds the install command of its step, to be shown as it is.
+pub const INSTALL_SLOT: &str = "install";
 /// Slot of a diagnosed failure that holds the identity of its cause.
 pub const CAUSE_SLOT: &str = "cause";
 
@@ -205,8 +213,8 @@ impl BoardState {
                     step.new_run();
                 }
                 for ask in self.asks.iter_mut().filter(|a| a.answer.is_none()) {
-                    // A new run asks again if it must.
-                    ask.answer = Some("new run".to_owned());
+                    // A new run asks again if it must, then under the same id.
+                    ask.answer = Some(NEW_RUN.to_owned());
                 }
                 self.run = Some(RunState {
                     id: id.clone(),
@@ -290,6 +298,17 @@ impl BoardState {
             open.also.extend(joins);
             return;
         }
+        let cause = step.as_ref().and_then(|key| self.cause_of(key, class, kind));
+        let again = |a: &&mut AskState| a.id == *ask && a.answer.as_deref() == Some(NEW_RUN);
+        if let Some(known) = self.asks.iter_mut().find(again) {
+            // The question of an earlier run still stands.
+            known.seq = event.seq;
+            known.step = step;
+            known.also = Vec::new();
+            known.cause = cause;
+            known.answer = None;
+            return;
+        }
         self.asks_raised = self.asks_raised.saturating_add(1);
         self.asks.push(AskState {
             id: ask.clone(),
@@ -298,7 +317,7 @@ impl BoardState {
             kind: kind.clone(),
             tool: tool.clone(),
             watch: watch.clone(),
-            cause: step.as_ref().and_then(|key| self.cause_of(key, class, kind)),
+            cause,
             step,
             also: Vec::new(),
             raised: event.at,
@@ -319,8 +338,8 @@ impl BoardState {
         same.then(|| failure.slots.get(CAUSE_SLOT).cloned()).flatten()
     }
 
-    /// The id for what a step asks now: that of the open ask with the same cause, row and answers,
-    /// or the next one.
+    /// The id for what a step asks now: that of the open ask with the same cause, row and answers;
+    /// that of the same question of an earlier run that nobody answered; or the next one.
     #[must_use]
     pub fn ask_id_for(
         &self,
@@ -331,13 +350,12 @@ impl BoardState {
     ) -> String {
         let cause = self.cause_of(key, class, kind);
         let same = |a: &&AskState| {
-            cause.is_some()
-                && a.cause == cause
-                && a.class == *class
-                && a.kind == kind
-                && a.watch.as_deref() == watch
+            a.cause == cause && a.class == *class && a.kind == kind && a.watch.as_deref() == watch
         };
-        self.open_asks().find(same).map_or_else(|| self.next_ask_id(), |a| a.id.to_string())
+        let joined = self.open_asks().find(|a| cause.is_some() && same(a));
+        let unanswered = |a: &&AskState| a.answer.as_deref() == Some(NEW_RUN) && a.holds(key);
+        let again = || self.asks.iter().rev().find(|a| unanswered(a) && same(a));
+        joined.or_else(again).map_or_else(|| self.next_ask_id(), |a| a.id.to_string())
     }
 
     fn answer(&mut self, ask: &AskId, answer: &str, at: Timestamp) -> bool {

@@ -9,8 +9,8 @@ pub mod tables;
 pub use tables::fact_name;
 
 pub use board::{
-    AskState, BOARD_PROJECTION, BOARD_PROJECTION_VERSION, BoardState, CAUSE_SLOT, PhaseState,
-    RunState,
+    AskState, BESIDE_SLOT, BOARD_PROJECTION, BOARD_PROJECTION_VERSION, BoardState, CAUSE_SLOT,
+    INSTALL_SLOT, PhaseState, RunState,
 };
 pub use step::{Decided, FailureState, Lesson, PassState, Planned, Seen, Stage, StepState, Tried};
 

@@ -46,9 +46,16 @@ async fn an_open_ask_starts_anew_unless_the_run_is_to_go_on() {
     let report = bench.run_with(&single("make"), |o| o.resume = true).await;
     assert_eq!((report.verdict, runs(&bench)), (Verdict::NeedsPerson, (1, 1)));
     assert_eq!(bench.world.called("run s"), 1, "nothing was answered, nothing is tried");
-    bench.run(&single("make")).await;
+    let asked = report.asks[0].id.clone();
+    let report = bench.run(&single("make")).await;
     assert_eq!((runs(&bench), bench.world.called("run s")), ((2, 1), 2));
     assert_eq!(bench.state().open_asks().count(), 1);
+    assert_eq!(report.asks[0].id, asked, "the same question keeps its id");
+    bench.answer(asked.as_str(), "retry");
+    let report = bench.run(&single("make")).await;
+    assert_eq!(runs(&bench), (2, 2), "the answer is of the run that asked last");
+    assert_ne!(report.asks[0].id, asked, "what was answered is asked anew");
+    bench.assert_replays();
 }
 
 #[tokio::test]

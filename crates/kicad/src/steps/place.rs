@@ -67,6 +67,37 @@ impl Session<'_> {
         Ok(target)
     }
 
+    /// Removes what this step made when it last passed and did not make now: it would lie beside
+    /// the new files as if it were theirs. What was changed since, or is another step's too,
+    /// stays; the changed ones are returned.
+    ///
+    /// # Errors
+    /// A file that can't be read or removed.
+    pub fn remove_earlier(&mut self) -> Result<Vec<String>, Stop> {
+        let mut changed = Vec::new();
+        for earlier in &self.context.earlier_outputs {
+            let made = self.outputs.iter().any(|o| o.path == earlier.path);
+            let of_another = self.context.phase_outputs.iter().any(|o| o.path == earlier.path);
+            if made || of_another {
+                continue;
+            }
+            let target = self.target(Path::new(&earlier.path))?;
+            let there = target.symlink_metadata().is_ok_and(|m| m.is_file());
+            if !there {
+                continue;
+            }
+            let failed = |e: &io::Error| self.failed(space::signal_of(&target, e));
+            if digest(&target).map_err(|e| failed(&e))? != (earlier.digest, earlier.bytes) {
+                changed.push(earlier.path.clone());
+                continue;
+            }
+            std::fs::remove_file(&target).map_err(|e| failed(&e))?;
+            // An empty folder goes too; one that holds anything stays by itself.
+            target.parent().map(std::fs::remove_dir).and_then(Result::ok);
+        }
+        Ok(changed)
+    }
+
     fn list_output(&mut self, relative: &Path, digest: Digest, bytes: u64) {
         let parts: Vec<String> =
             relative.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();

@@ -333,6 +333,7 @@ impl Bench {
             status: Value::Null,
             needs: Default::default(),
             phase_outputs: Vec::new(),
+            earlier_outputs: Vec::new(),
             run: "r".to_owned(),
             round: None,
         }

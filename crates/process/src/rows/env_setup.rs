@@ -197,7 +197,7 @@ pub(super) const ENV_9: Row = Row {
         what: "Programs that this project needs are not installed.",
         why: Some("The project's list names more than this computer has."),
         healed: "All of them are installed now.",
-        ask: "Run the install command shown",
+        ask: "Install what the project's list names",
         resume: Resume::Retry,
         ask_kind: "run_install",
         tool: "the project folder",

@@ -132,7 +132,7 @@ pub(super) const SC_2: Row = Row {
         what: "I can't run the step {step}.",
         why: Some("Something that it needs is not on this computer."),
         healed: "What was missing is installed now.",
-        ask: "Run the install command shown",
+        ask: "Install what this step needs",
         resume: Resume::Retry,
         ask_kind: "run_install",
         tool: "the step's own tool",

@@ -100,6 +100,7 @@ impl Board {
             status: Value::Null,
             needs: Default::default(),
             phase_outputs: vec![],
+            earlier_outputs: vec![],
             run: "r1".into(),
             round: None,
         }
@@ -187,8 +188,12 @@ async fn statuses_failures_and_findings() {
     let evidence = failed(board.run(&board.context(sh("command", "echo no >&2; exit 3"))).await);
     assert_eq!(codes_of(&evidence), ["status", "stderr"]);
     assert_eq!(evidence.signals[0].number, Some(3));
-    let with = json!({"argv": ["sh", "-c", "exit 1"], "findings": [1]});
-    assert_eq!(outcome(board.run(&board.context(step("check", with))).await), CheckOutcome::Fail);
+    let with = json!({"argv": ["sh", "-c", "echo C4 too near; exit 1"], "findings": [1]});
+    let seen = board.run(&board.context(step("check", with))).await;
+    let StepResult::Checked(check) = &seen.result else { panic!("{seen:?}") };
+    // What it found is counted and told, though the program counts nothing.
+    assert_eq!((check.outcome, check.counts.errors), (CheckOutcome::Fail, 1));
+    assert!(check.findings[0].message.contains("found something: C4 too near"), "{check:?}");
     let mut expects = sh("command", "exit 2");
     expects.check = CheckSpec::Exit { expect: vec![0, 2] };
     assert_eq!(outcome(board.run(&board.context(expects)).await), CheckOutcome::Pass);

@@ -73,6 +73,12 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
         found.extend(prove(session, &caller, job, called, &board_file, &truth)?);
     }
     place(session, &project, &jobs)?;
+    for path in session.remove_earlier()? {
+        let message = format!(
+            "{path} is of an earlier export and was changed since, so it was left there; move it away"
+        );
+        found.push(content::warning("earlier_output", message, None));
+    }
     crate::report::findings::give_ids(&mut found);
     let names: Vec<&str> = whats.iter().map(|w| w.word()).collect();
     session.notes.push(format!("exported {}", names.join(", ")));
