@@ -2,6 +2,7 @@
 
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::ids::{BoardName, StepKey};
+use pcbflow_core::policy::PERSON_RUNG;
 use pcbflow_core::projection::{AskState, BoardState, Stage, StepState};
 use pcbflow_core::row::{Resume, Row, RungKind};
 use pcbflow_humanize::message::Message;
@@ -84,6 +85,11 @@ fn row_to_tell<'c>(
 fn outcome(step: &StepState, ask: Option<&AskState>) -> Outcome {
     let open = ask.filter(|a| a.answer.is_none());
     match (&step.stage, open) {
+        // What a row says when healed is about its own remedies; a person may have accepted things as
+        // they are.
+        _ if step.healed.as_ref().is_some_and(|(rung, _)| rung == PERSON_RUNG) => {
+            Outcome::FixedByPerson
+        }
         _ if step.healed.is_some() => Outcome::Recovered,
         (_, Some(_)) => Outcome::Escalated,
         (Stage::Done { .. }, _) => Outcome::FixedByPerson,

@@ -49,6 +49,8 @@ pub const GO_AHEAD_ASK: &str = "go_ahead";
 pub const PUBLISH_NOTE: &str = "publish";
 /// The answer that lets a step run again, whatever its last attempt may have left behind.
 pub const RETRY_ANSWER: &str = "retry";
+/// Rung under which a failure is closed that the person mended.
+pub const PERSON_RUNG: &str = "ask";
 
 /// Note that holds the answer to the go-ahead of a class. A yes to one class's action is none to
 /// another's, and none to publishing.

@@ -3,6 +3,7 @@
 use pcbflow_core::check::{CheckOutcome, PhaseVerdict};
 use pcbflow_core::event::{CheckPurpose, Event, Fact, StopCause};
 use pcbflow_core::ids::{BoardName, Seq, StepKey, StreamId};
+use pcbflow_core::policy::PERSON_RUNG;
 use pcbflow_core::ports::Ledger;
 use pcbflow_engine::fold_board;
 use pcbflow_humanize::message::Message;
@@ -320,7 +321,8 @@ impl Episode {
             StopCause::Interrupted | StopCause::Terminated | StopCause::Storage => RunEnd::Stopped,
         };
         let steps = count(&|f| matches!(f, Fact::AttemptFinished { .. }));
-        let healed = count(&|f| matches!(f, Fact::StepRecovered { .. }));
+        let healed =
+            count(&|f| matches!(f, Fact::StepRecovered { rung, .. } if rung != PERSON_RUNG));
         story::run_message(&self.board, end, steps, healed)
     }
 }
