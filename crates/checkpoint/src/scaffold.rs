@@ -76,16 +76,19 @@ pub struct Found {
     pub board: Option<String>,
     /// Schematic file, relative to the root.
     pub schematic: Option<String>,
+    /// Name of the project's files, without ending.
+    pub stem: String,
 }
 
 impl Found {
     /// What is not there beside the project file, and what is therefore not planned.
     #[must_use]
-    pub fn missing(&self, stem: &str) -> Vec<String> {
+    pub fn missing(&self) -> Vec<String> {
+        let stem = &self.stem;
         let mut lines = Vec::new();
         if self.board.is_none() {
             lines.push(format!(
-                "there is no board file {stem}.kicad_pcb: no netlist comparison, DRC or fabrication is planned"
+                "there is no board file {stem}.kicad_pcb: no DRC, no fabrication and no comparison with the schematic is planned"
             ));
         }
         if self.schematic.is_none() {
@@ -127,7 +130,7 @@ pub fn look(project: &Path) -> Result<Found, ScaffoldError> {
     if board.is_none() && schematic.is_none() {
         return Err(ScaffoldError::Nothing { path: path() });
     }
-    Ok(Found { name: slug(stem), root, board, schematic })
+    Ok(Found { name: slug(stem), root, board, schematic, stem: stem.to_owned() })
 }
 
 /// A board name made of any text: letters and digits of every script stay, runs of all else
@@ -270,6 +273,9 @@ pub fn manifest_from(
         quoted(name.as_str()),
         quoted(&way)
     );
+    for line in found.missing() {
+        out.push_str(&format!("  # {}\n", line.replace(char::is_control, " ")));
+    }
     let mut phase = "";
     for step in kicad_steps(found) {
         if step.phase != phase {
@@ -289,6 +295,10 @@ pub fn manifest_from(
         if !step.needs.is_empty() {
             out.push_str(&format!("        needs: [{}]\n", step.needs.join(", ")));
         }
+    }
+    if found.board.is_none() {
+        // A phase without steps is told as one, so nobody takes the schematic's pass for the board's.
+        out.push_str(&format!("  - id: {}\n    steps: []\n", PHASE_NAMES[11]));
     }
     Ok(out)
 }
@@ -450,6 +460,29 @@ mod tests {
             look(&hw.join("Tür: 1.kicad_pcb")),
             Err(ScaffoldError::NotAProject { .. })
         ));
+    }
+
+    /// What can't be checked yet is said, in the manifest too, and the board's phase is there without
+    /// steps, so that it does not pass.
+    #[test]
+    fn what_is_missing_beside_a_project_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let hw = dir.path().join("hw");
+        std::fs::create_dir_all(&hw).unwrap();
+        let project = hw.join("Lamp.kicad_pro");
+        std::fs::write(&project, "x").unwrap();
+        let text = |there: &str, gone: &str| {
+            let _ = std::fs::remove_file(hw.join(gone));
+            std::fs::write(hw.join(there), "x").unwrap();
+            let found = look(&project).unwrap();
+            let missing = found.missing();
+            assert!(missing.len() == 1 && missing[0].contains(gone), "{missing:?}");
+            let text = manifest_from(&found, &found.name, dir.path()).unwrap();
+            manifest::parse(&dir.path().join("p"), text.clone().into_bytes()).unwrap();
+            text
+        };
+        insta::assert_snapshot!("no_board", text("Lamp.kicad_sch", "Lamp.kicad_pcb"));
+        insta::assert_snapshot!("no_schematic", text("Lamp.kicad_pcb", "Lamp.kicad_sch"));
     }
 
     #[test]

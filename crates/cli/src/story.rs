@@ -2,7 +2,7 @@
 
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::ids::{BoardName, StepKey};
-use pcbflow_core::policy::GO_AHEAD_ASK;
+use pcbflow_core::policy::{GO_AHEAD_ASK, PERSON_RUNG};
 use pcbflow_core::projection::{AskState, BESIDE_SLOT, BoardState, INSTALL_SLOT, Stage, StepState};
 use pcbflow_core::row::{Resume, Row, RungKind};
 use pcbflow_humanize::message::{Message, Part};
@@ -86,6 +86,11 @@ fn row_to_tell<'c>(
 fn outcome(step: &StepState, ask: Option<&AskState>) -> Outcome {
     let open = ask.filter(|a| a.answer.is_none());
     match (&step.stage, open) {
+        // What a row says when healed is about its own remedies; a person may have accepted things as
+        // they are.
+        _ if step.healed.as_ref().is_some_and(|(rung, _)| rung == PERSON_RUNG) => {
+            Outcome::FixedByPerson
+        }
         _ if step.healed.is_some() => Outcome::Recovered,
         (_, Some(_)) => Outcome::Escalated,
         (Stage::Done { .. }, _) => Outcome::FixedByPerson,

@@ -49,6 +49,8 @@ pub const GO_AHEAD_ASK: &str = "go_ahead";
 pub const PUBLISH_NOTE: &str = "publish";
 /// The answer that lets a step run again, whatever its last attempt may have left behind.
 pub const RETRY_ANSWER: &str = "retry";
+/// Rung under which a failure is closed that the person mended.
+pub const PERSON_RUNG: &str = "ask";
 
 /// The words that answer an ask of this kind. Every other one would be recorded and mean nothing.
 #[must_use]

@@ -6,6 +6,7 @@ use pcbflow_core::check::Gate;
 use pcbflow_core::event::{Actor, Decision, Fact, NewEvent, OutputRef, Words};
 use pcbflow_core::ids::{AskId, Digest, StepKey};
 use pcbflow_core::manifest::{COMMIT_STEP, PhaseDef, StepDef};
+use pcbflow_core::policy::PERSON_RUNG;
 use pcbflow_core::projection::{Stage, StepState};
 
 use crate::dispatcher::Dispatcher;
@@ -14,8 +15,6 @@ use crate::setup::EngineError;
 
 /// Rung under which a failure is closed whose effect was found by a read-back of no rung.
 const READ_BACK_RUNG: &str = "read-back";
-/// Rung under which a failure is closed that the person mended.
-const PERSON_RUNG: &str = "ask";
 
 impl Dispatcher<'_> {
     /// Decides for a step and records the decision with the facts that belong to it.

@@ -296,3 +296,41 @@ fn a_board_that_nothing_compares_with_a_schematic_is_an_open_point() {
     assert_eq!(codes(&asked), ["kicad.input_missing"]);
     assert_eq!(asked.signals[0].text, "StickHub.kicad_sch");
 }
+
+/// KiCad says nothing about a rule for a net, class or part that is not there.
+#[test]
+fn names_in_rules_that_the_board_does_not_have_are_named() {
+    for major in [9, 10] {
+        let (Some(path), true) = (demo(9, "stickhub"), have(major)) else { continue };
+        let bench = Bench::new();
+        bench.bring(&path);
+        let rules = bench.root().join("StickHub.kicad_dru");
+        let with = [("board", json!("StickHub.kicad_pcb")), ("kicad", json!(major))];
+        // Each applies to something, or to nothing, as measured with both versions.
+        for (condition, name) in [
+            ("A.Type == 'Via' && A.NetName == 'gnd'", None),
+            ("A.Type == 'Via' && A.NetName == 'GNDX'", Some("net 'GNDX'")),
+            ("A.Type == 'Via' && A.NetClass == 'default'", None),
+            ("A.Type == 'Via' && A.hasNetclass('default')", Some("net class 'default'")),
+            ("A.Type == 'Pad' && A.memberOfFootprint('C18')", None),
+            ("A.Type == 'Pad' && A.memberOfFootprint('c18')", Some("part 'c18'")),
+            ("A.inDiffPair('/D')", None),
+            ("A.inDiffPair('/D+')", Some("differential pair '/D+'")),
+        ] {
+            let rule = format!(
+                "(version 1)\n(rule own (condition \"{condition}\") (constraint assertion \"A.Type == 'x'\"))"
+            );
+            std::fs::write(&rules, rule).unwrap();
+            let found = bench.check("kicad/drc", &with).findings;
+            let said: Vec<&str> = found
+                .iter()
+                .filter(|f| f.rule == "pcbflow_rule_name")
+                .map(|f| f.message.as_str())
+                .collect();
+            let fires = found.iter().any(|f| f.message.contains("(rule 'own'"));
+            assert_eq!(fires, name.is_none(), "{major} {condition}");
+            assert_eq!(said.len(), usize::from(name.is_some()), "{major} {condition}: {said:?}");
+            assert!(said.iter().all(|s| s.contains(name.unwrap())), "{major}: {said:?}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ use pcbflow_core::check::{CheckOutcome, PhaseVerdict};
 use pcbflow_core::event::{CheckPurpose, Event, Fact, StopCause};
 use pcbflow_core::ids::{BoardName, Seq, StepKey, StreamId};
 use pcbflow_core::manifest::SNAPSHOT_COMMIT;
+use pcbflow_core::policy::PERSON_RUNG;
 use pcbflow_core::ports::Ledger;
 use pcbflow_core::projection::BoardState;
 use pcbflow_engine::fold_board;
@@ -350,7 +351,8 @@ impl Episode {
             StopCause::Interrupted | StopCause::Terminated | StopCause::Storage => RunEnd::Stopped,
         };
         let steps = count(&|f| matches!(f, Fact::AttemptFinished { .. }));
-        let healed = count(&|f| matches!(f, Fact::StepRecovered { .. }));
+        let healed =
+            count(&|f| matches!(f, Fact::StepRecovered { rung, .. } if rung != PERSON_RUNG));
         story::run_message(&self.board, end, Extent { steps, healed, checks_only })
     }
 }

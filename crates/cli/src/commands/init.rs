@@ -82,9 +82,7 @@ pub fn init(app: &App, args: &InitArgs) -> Result<Answer, CommandError> {
             format!("board '{name}' has its phases and no steps yet; add steps to that file")
         }
     });
-    if let (Some(found), Some(stem)) = (&found, args.from.as_deref().and_then(Path::file_stem)) {
-        lines.extend(found.missing(&stem.to_string_lossy()));
-    }
+    lines.extend(found.iter().flat_map(Found::missing));
     lines.push(format!("next: pcbflow run {name}"));
     let mut answer = Answer::done("init", lines)
         .with("manifest", shown(&root, &manifest))
@@ -145,8 +143,9 @@ fn write_manifest(
 /// The rule set as it is now, so that it can stand in when it is lost later. Without one the
 /// first check takes it; nothing is lost by going on.
 fn records(site: &Site, found: &Found) -> BTreeMap<String, String> {
-    found.board.as_ref().map_or_else(BTreeMap::new, |board| {
-        pcbflow_kicad::record_ruleset(&found.root, Path::new(board), &site.blobs())
+    let file = found.board.as_ref().or(found.schematic.as_ref());
+    file.map_or_else(BTreeMap::new, |file| {
+        pcbflow_kicad::record_ruleset(&found.root, Path::new(file), &site.blobs())
     })
 }
 

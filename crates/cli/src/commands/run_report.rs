@@ -4,6 +4,7 @@ use pcbflow_core::check::{Finding, FindingSeverity, Gate};
 use pcbflow_core::event::StopCause;
 use pcbflow_core::exit::{Exit, Verdict};
 use pcbflow_core::manifest::{COMMIT_STEP, SNAPSHOT_COMMIT};
+use pcbflow_core::policy::PERSON_RUNG;
 use pcbflow_core::projection::{AskState, BoardState};
 use pcbflow_engine::{RunReport, StepReport};
 use pcbflow_humanize::notice::RunEnd;
@@ -47,6 +48,8 @@ pub(super) fn board_answer(
     finding_lines(app, report, &mut lines);
     if report.steps.is_empty() {
         lines.push("No step ran: project.yaml names none, so nothing is known.".to_owned());
+    } else if matches!(report.cause, StopCause::Finished | StopCause::NothingToDo) {
+        lines.extend(unplanned(site, report));
     }
     let checks_only = drive.checks.is_some();
     let did = Extent { steps: ran(report), healed: healed(report), checks_only };
@@ -69,6 +72,16 @@ pub(super) fn board_answer(
         .with("counts", total(report))
         .with("findings", all_findings(report));
     Answer::new(envelope, exit, lines)
+}
+
+/// A pass says nothing about phases without steps, so they are named beside it.
+fn unplanned(site: &Site, report: &RunReport) -> Option<String> {
+    let board = site.board(&report.board).ok()?;
+    let phases = board.document.manifest.phases.iter().filter(|p| p.steps.is_empty());
+    let names: Vec<&str> = phases.map(|p| p.id.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!("Not checked, because project.yaml has no steps there: {}", names.join(", "))
+    })
 }
 
 /// The failure that decides: the one behind the oldest open ask, else the first open one.
@@ -242,7 +255,10 @@ fn ran(report: &RunReport) -> u64 {
 }
 
 fn healed(report: &RunReport) -> u64 {
-    report.steps.iter().filter(|s| s.recovered.is_some() && !s.skipped).count() as u64
+    let ours = |s: &&StepReport| {
+        !s.skipped && s.recovered.as_ref().is_some_and(|(_, rung)| rung != PERSON_RUNG)
+    };
+    report.steps.iter().filter(ours).count() as u64
 }
 
 fn total(report: &RunReport) -> pcbflow_core::check::Counts {

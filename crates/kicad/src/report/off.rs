@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use pcbflow_core::check::{Finding, FindingSeverity};
 
-use crate::file::rules::OddProperty;
+use crate::file::rules::{NamedThing, OddProperty};
 
 /// Rule of the findings.
 pub const RULE: &str = "pcbflow_check_off";
@@ -67,6 +67,35 @@ pub fn of_properties<'a>(odd: impl IntoIterator<Item = &'a OddProperty>) -> Vec<
             items: Vec::new(),
             excluded: None,
             apart: false,
+        })
+        .collect()
+}
+
+/// Rule of the findings about names.
+pub const NAME_RULE: &str = "pcbflow_rule_name";
+
+/// One warning for each net, net class, part or area that the board's own rules name and that is
+/// not on the board: a rule for it never applies, and KiCad says nothing about it.
+#[must_use]
+pub fn of_names<'a>(absent: impl IntoIterator<Item = &'a NamedThing>) -> Vec<Finding> {
+    absent
+        .into_iter()
+        .map(|thing| {
+            let (kind, name) = (thing.kind.word(), thing.shown());
+            Finding {
+                id: format!("drc:{NAME_RULE}:{kind}:{name}"),
+                engine: "drc".to_owned(),
+                rule: NAME_RULE.to_owned(),
+                severity: FindingSeverity::Warning,
+                message: format!(
+                    "line {} of the rules file, rule '{}', names the {kind} '{name}', which this \
+                     board does not have; what the rule asks of it never applies",
+                    thing.line, thing.rule
+                ),
+                items: Vec::new(),
+                excluded: None,
+                apart: false,
+            }
         })
         .collect()
 }

@@ -15,7 +15,7 @@ use crate::cli::find::FindEnv;
 use crate::cli::mirror::Mirror;
 use crate::file::board::Board;
 use crate::file::header::{FileKind, Header};
-use crate::file::rules::{Canary, CanaryTarget, OddProperty, lint, with_canary};
+use crate::file::rules::{self as own_rules, Canary, CanaryTarget, OddProperty, lint, with_canary};
 use crate::file::schematic::Hierarchy;
 use crate::report::index::BoardIndex;
 use crate::report::proof::{self, Lists, Proven};
@@ -347,6 +347,14 @@ fn unproven_properties(ready: &Ready, canary: &Canary, proven: &Proven) -> Vec<O
     odd_properties(ready).into_iter().filter(unproven).collect()
 }
 
+/// Names in the board's own rules that fit nothing on the board.
+fn absent_names(ready: &Ready, board: &Board) -> Vec<Finding> {
+    let Some(own) = &ready.rules.custom else { return Vec::new() };
+    let names = lint(own, ready.tool.major(), &[]).names;
+    let classes: Vec<&str> = ready.rules.project.classes.iter().map(|c| c.name.as_str()).collect();
+    off::of_names(own_rules::absent(&names, board, &classes))
+}
+
 fn is_own_rule(entry: &Entry, canary: &Canary) -> bool {
     entry.description.contains("(rule '")
         && canary.rule_of(&entry.kind, &entry.description).is_none()
@@ -406,6 +414,7 @@ fn conclude(
 ) -> Result<CheckResult, Stop> {
     found.extend(off::of_board(&ready.rules.project.severities));
     found.extend(off::of_properties(&unproven_properties(ready, canary, proven)));
+    found.extend(absent_names(ready, board));
     if ready.sheets.is_none() && !ready.project.beside("kicad_sch").exists() {
         found.push(off::no_schematic(&ready.project.name("kicad_sch")));
     }

@@ -1,5 +1,6 @@
 //! Reads rules as KiCad does and says what would switch them off.
 
+use super::names::{self, MAX_NAMES, NamedThing};
 use super::properties::OddProperty;
 use super::words::{
     CONSTRAINTS, DISALLOWED, FUNCTIONS, LAYERS, PROPERTIES, SEVERITIES, UNITS, WITHOUT_UNIT,
@@ -95,6 +96,8 @@ pub struct RuleSet {
     /// condition with a property that it does not know for false, without a word: the rule then
     /// never applies. At most [`MAX_FAULTS`].
     pub odd_properties: Vec<OddProperty>,
+    /// Nets, net classes, parts and areas that conditions name; at most [`MAX_NAMES`].
+    pub names: Vec<NamedThing>,
 }
 
 impl RuleSet {
@@ -223,7 +226,12 @@ impl Linter<'_> {
 
     fn condition(&mut self, part: Node<'_>) {
         match part.atom(1) {
-            Some(text) => self.expression(text),
+            Some(text) => {
+                self.expression(text);
+                let rule = self.set.rules.last().map(|r| shown(r)).unwrap_or_default();
+                let left = MAX_NAMES.saturating_sub(self.set.names.len());
+                self.set.names.extend(names::of_condition(text, &rule).into_iter().take(left));
+            }
             None => self.missing(part, "the text of the condition"),
         }
     }
@@ -380,7 +388,7 @@ fn is_layer(pattern: &str, own: &[String]) -> bool {
 }
 
 /// Wildcard match, `*` and `?`; linear in the product of both lengths at worst.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
+pub(super) fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n, mut star) = (0, 0, None);
     while n < name.len() {
         match pattern.get(p) {

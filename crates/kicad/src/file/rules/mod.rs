@@ -7,6 +7,7 @@
 
 mod canary;
 mod lint;
+mod names;
 mod properties;
 #[cfg(test)]
 mod tests;
@@ -14,5 +15,6 @@ mod words;
 
 pub use canary::{Canary, CanaryTarget, MAX_RULE_PROBES, Planted, with_canary};
 pub use lint::{MAX_FAULTS, MAX_RULES_BYTES, RuleFault, RuleProblem, RuleSet, lint};
+pub use names::{MAX_NAMES, Named, NamedThing, absent};
 pub use properties::{MAX_PROPERTIES_ASKED, OddProperty};
 pub use words::{CONSTRAINTS, FUNCTIONS};

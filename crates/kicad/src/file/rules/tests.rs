@@ -291,3 +291,44 @@ proptest! {
         prop_assert!(lint(&canary.text, 9, &[]).is_sound());
     }
 }
+
+#[test]
+fn names_that_the_board_does_not_have_are_found() {
+    let board = Board::parse(
+        br#"(kicad_pcb (version 20240108) (generator "pcbnew")
+            (net 0 "") (net 1 "GND") (net 2 "/USB_P") (net 3 "/USB_N") (net 4 "/A{slash}B")
+            (footprint "Lib:R" (layer "F.Cu") (at 1 1) (property "Reference" "R1" (at 0 0)))
+            (zone (net 1) (net_name "GND") (layer "F.Cu") (name "Quiet") (polygon (pts (xy 0 0)))))"#
+            .to_vec(),
+    )
+    .unwrap();
+    let absent = |condition: &str| -> Vec<String> {
+        let text = format!("(version 1)\n(rule x (condition \"{condition}\"))");
+        let names = lint(text.as_bytes(), 9, &[]).names;
+        let found = super::absent(&names, &board, &["Default", "HV"]);
+        found.into_iter().map(|t| format!("{} {}", t.kind.word(), t.name)).collect()
+    };
+    for there in [
+        "A.NetName == 'gnd' && A.NetClass == 'hv' || A.Reference=='r?'",
+        "'/A/B' == A.NetName && A.Net_Class == '*' && A.hasNetclass('Default')",
+        "A.inDiffPair('/USB') && A.insideArea('Qui*') && A.memberOfFootprint('Lib:*')",
+        "A.intersectsCourtyard('A') && A.Parent == '11111111-1111-4111-8111-111111111111'",
+        "A.NetName != 'NONE' && A.Value == 'NONE' && A.NetName == '' && A.NetName == B.NetName",
+        "A.Type == 'Pad' && A.fromTo('U1-*', 'U2-*') && A.Layer == 'F.Cu'",
+    ] {
+        assert_eq!(absent(there), Vec::<String>::new(), "{there}");
+    }
+    for (gone, said) in [
+        ("A.Type == 'Via' && (A.NetName=='GNDX')", "net GNDX"),
+        ("'GNDX' == A.netname", "net GNDX"),
+        ("A.NetClass == 'H'", "net class H"),
+        ("!A.hasNetclass('hv')", "net class hv"),
+        ("A.memberOfFootprint('r1')", "part r1"),
+        ("A.Reference == 'R2?'", "part R2?"),
+        ("A.inDiffPair('/USB_P')", "differential pair /USB_P"),
+        ("A.intersectsArea('Loud')", "area Loud"),
+    ] {
+        assert_eq!(absent(gone), [said], "{gone}");
+    }
+    assert_eq!(absent("A.NetName == 'x' || B.NetName == 'x'").len(), 1, "each once");
+}
