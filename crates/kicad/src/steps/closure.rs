@@ -77,7 +77,8 @@ pub(crate) async fn of(
         set("large_libraries", stock::of_folders(listed.large));
     }
     if listed.is_volatile || listed.has_vcs {
-        set("never up to date", services.clock.now().0.to_string());
+        let (now, run, attempt) = (services.clock.now().0, &context.run, context.attempt);
+        set("never_up_to_date", format!("{now} {run} {attempt:?}"));
     }
     if let Some(note) = context.notes.get(rulesets::NOTE_RULESET) {
         set("ruleset", note.clone());
