@@ -204,6 +204,14 @@ impl Resolver {
         is_named_in(name) || name.contains('$') && self.texts.iter().any(by_text)
     }
 
+    /// Whether a 3D model is one of KiCad's: by its variable, or by the old form of their names,
+    /// which has neither variable nor folder of the project (`Capacitors_SMD.3dshapes/C_0805.wrl`).
+    pub(crate) fn is_of_kicad(&self, model: &str) -> bool {
+        let first = model.split('/').next().unwrap_or_default();
+        let is_old = first.ends_with(".3dshapes") && !self.folder.join(first).is_dir();
+        self.is_stock(model) || is_old
+    }
+
     /// How many levels above the project's folder a name leads.
     pub(crate) fn levels_up(&self, name: &str) -> usize {
         let climbs = |place: &Place| match place {
