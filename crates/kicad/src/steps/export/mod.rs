@@ -180,12 +180,14 @@ fn prove(
     }
     let judged = content::judge(job.what, &files, called, truth);
     judged.map_err(|fault| {
-        evidence.push(match fault {
-            content::Fault::Empty(name) => missing(codes::OUTPUT_EMPTY, &name),
+        match fault {
+            content::Fault::Empty(name) => evidence.push(missing(codes::OUTPUT_EMPTY, &name)),
             content::Fault::Cut(name) => {
-                Signal::new(Source::Report, signals::REPORT_UNREADABLE).text(&name)
+                evidence.slots.insert("variant".to_owned(), "file_not_whole".to_owned());
+                let signal = Signal::new(Source::Report, signals::REPORT_UNREADABLE);
+                evidence.push(signal.text(&name));
             }
-        });
+        }
         evidence.test_ids.push(job.what.word().to_owned());
         Stop::Failed(evidence)
     })
