@@ -104,8 +104,21 @@ fn lies_are_seen_through() {
     for (what, body, code) in cases {
         let Some(bench) = bench_with(&tool(&body)) else { return };
         let began = std::time::Instant::now();
-        let got = bench.codes("kicad/drc", &[("board", json!("StickHub.kicad_pcb"))]);
+        let evidence = failed(bench.run("kicad/drc", &[("board", json!("StickHub.kicad_pcb"))]));
+        let got = codes(&evidence);
         assert!(got.contains(&code.to_owned()), "{what}: {got:?}");
+        // What is wrong with the report is told, and not that the rules are wrong.
+        let told = match code.strip_prefix("kicad.").unwrap_or_default() {
+            "report_missing" | "report_empty" => Some("report_missing"),
+            "report_unreadable" | "report_contradicts_exit" | "report_cut" => {
+                Some("report_not_whole")
+            }
+            "report_stale" => Some("report_stale"),
+            "report_other_board" => Some("report_of_another"),
+            "parity_not_run" => Some("parity_not_run"),
+            _ => None,
+        };
+        assert_eq!(evidence.slots.get("variant").map(String::as_str), told, "{what}");
         assert!(began.elapsed().as_secs() < 20, "{what}");
     }
 }
@@ -317,7 +330,9 @@ fn lies_about_the_electrical_check_are_seen_through() {
     ] {
         let sheets = format!("{ROOT}{}", SUB.repeat(2));
         let Some(bench) = erc_bench(&erc_tool(&sheets, &after)) else { return };
-        assert_eq!(bench.codes("kicad/erc", &with), [code], "{what}");
+        let evidence = failed(bench.run("kicad/erc", &with));
+        assert_eq!(codes(&evidence), [code], "{what}");
+        assert!(evidence.slots["variant"].starts_with("report_"), "{what}");
     }
 }
 

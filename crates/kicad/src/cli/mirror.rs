@@ -58,7 +58,9 @@ impl Mirror {
         unlinked: &BTreeSet<PathBuf>,
         into: &Path,
     ) -> Result<Mirror, MirrorError> {
-        let top = project.ancestors().nth(levels_up.min(LEVELS_UP_MAX)).unwrap_or(project);
+        let levels = levels_up.min(LEVELS_UP_MAX);
+        // Above the first folder of the system there is nothing.
+        let top = project.ancestors().take(levels + 1).last().unwrap_or(project);
         let needed: BTreeSet<PathBuf> =
             files.iter().filter(|f| f.starts_with(top)).cloned().collect();
         lay(top, into, &Plan { project, needed: &needed, unlinked })?;
@@ -130,7 +132,8 @@ fn lay(from: &Path, to: &Path, plan: &Plan<'_>) -> Result<(), MirrorError> {
             tracing::debug!(path = %path.display(), "left out of the private copy");
         } else if count < ENTRIES_MAX {
             link(&path, &target)?;
-        } else if from.starts_with(plan.project) {
+        } else {
+            // Above the project too: what is needed may be among the rest.
             return Err(MirrorError::TooMany { path: from.to_owned() });
         }
     }

@@ -3,7 +3,6 @@
 //! They are ten thousand files and more, so not their content is digested but name, size and time of
 //! each: an update of the library packages changes all three.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -14,6 +13,8 @@ use super::find::Tool;
 /// Folders of libraries, below the stock folder, with the middle of the variable that names each.
 const FOLDERS: [(&str, &str); 3] =
     [("symbols", "SYMBOL"), ("footprints", "FOOTPRINT"), ("template", "TEMPLATE")];
+/// The folder of 3D models, which only fabrication files show.
+const MODELS: (&str, &str) = ("3dmodels", "3DMODEL");
 /// Where the stock folder lies, seen from a folder above the program.
 const BELOW: [&str; 3] = ["share/kicad", "root/usr/share/kicad", "SharedSupport"];
 /// The stock folder that is compiled into the packages of most systems.
@@ -26,9 +27,20 @@ const FILES_MAX: usize = 200_000;
 /// A digest over the stock libraries that a tool will see.
 #[must_use]
 pub fn digest(tool: &Tool) -> String {
-    let folders = FOLDERS.map(|(name, middle)| folder(tool, name, middle));
+    of_folders(FOLDERS.iter().filter_map(|(name, middle)| folder(tool, name, middle)))
+}
+
+/// A digest over the stock 3D models that a tool will see.
+#[must_use]
+pub fn models_digest(tool: &Tool) -> String {
+    of_folders(folder(tool, MODELS.0, MODELS.1))
+}
+
+/// A digest over name, size and time of all files below some folders.
+#[must_use]
+pub fn of_folders(folders: impl IntoIterator<Item = PathBuf>) -> String {
     let (mut lines, mut count) = (Vec::new(), 0);
-    for found in folders.into_iter().flatten() {
+    for found in folders {
         list(&found, &mut lines, &mut count);
     }
     if lines.is_empty() {
@@ -72,11 +84,13 @@ fn list(folder: &Path, lines: &mut Vec<String>, count: &mut usize) {
     }
 }
 
-/// Whether tables name libraries by variables of KiCad's own, so that the stock ones count without
-/// being asked for.
+/// Whether a name has a variable of KiCad's own, so that the stock libraries count without being
+/// asked for.
 #[must_use]
-pub fn is_named_in(tables: &BTreeMap<PathBuf, Vec<u8>>) -> bool {
-    tables.values().any(|bytes| bytes.windows(7).any(|w| w == b"${KICAD"))
+pub fn is_named_in(name: &str) -> bool {
+    ["${", "$(", "$"]
+        .iter()
+        .any(|sign| ["KICAD", "KISYS"].iter().any(|word| name.contains(&format!("{sign}{word}"))))
 }
 
 #[cfg(test)]
@@ -104,9 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_kicad_in_a_table_count() {
-        let table = |text: &str| BTreeMap::from([(PathBuf::from("t"), text.into())]);
-        assert!(is_named_in(&table("(uri \"${KICAD9_FOOTPRINT_DIR}/a.pretty\")")));
-        assert!(!is_named_in(&table("(uri \"${KIPRJMOD}/a.pretty\")")));
+    fn variables_of_kicad_count() {
+        for name in
+            ["${KICAD9_FOOTPRINT_DIR}/a.pretty", "$(KICAD7_X)/a", "$KICAD_X/a", "${KISYSMOD}/a"]
+        {
+            assert!(is_named_in(name), "{name}");
+        }
+        assert!(!is_named_in("${KIPRJMOD}/KICAD.pretty"));
     }
 }

@@ -156,7 +156,7 @@ impl ProjectState {
         if let Some(target) = link_target(bytes) {
             return ProjectState::LinkAsText { target };
         }
-        match parse(bytes) {
+        match lenient(bytes) {
             Ok(json) => rules(&json),
             Err(error) => match conflict_line(bytes) {
                 Some(line) => ProjectState::MergeConflict { line },
@@ -177,7 +177,7 @@ impl ProjectState {
 }
 
 /// Parses as KiCad does: byte order mark, NUL bytes at the end and comments are accepted.
-fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+pub(crate) fn lenient(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let end = text.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
     let text = &text[..end];
@@ -379,7 +379,7 @@ pub enum ProjectError {
 /// # Errors
 /// [`ProjectError`] for a project whose state is not [`ProjectState::Ok`].
 pub fn with_absurd_limit(project_json: &[u8], probe: Probe) -> Result<Vec<u8>, ProjectError> {
-    let mut json = parse(project_json)?;
+    let mut json = lenient(project_json)?;
     if let ProjectState::WithoutRules { missing } = rules(&json) {
         return Err(ProjectError::WithoutRules { missing });
     }

@@ -8,7 +8,7 @@ use pcbflow_core::evidence::{Evidence, Signal, Source};
 use serde_json::{Value, json};
 
 use super::project::{self, Project};
-use super::stop::{REPORT_CLEAN, Session, Stop, variant};
+use super::stop::{self, REPORT_CLEAN, Session, Stop, variant};
 use super::{args, dropped as lost, holes, rulesets, tool, unlisted};
 use crate::cli::call::{self, Called};
 use crate::cli::find::FindEnv;
@@ -100,7 +100,7 @@ fn schematic(session: &Session<'_>, project: &Project) -> Result<Hierarchy, Stop
         let name = project.name("sch");
         evidence.push(Signal::new(Source::File, signals::FORMAT_TOO_OLD).text(&name));
         let why = format!("{} is not there", project.name("kicad_sch"));
-        evidence.push(Signal::new(Source::Report, signals::PARITY_NOT_RUN).text(&why));
+        stop::push(&mut evidence, Signal::new(Source::Report, signals::PARITY_NOT_RUN).text(&why));
         return Err(Stop::Failed(evidence));
     }
     let sheets = Hierarchy::read(&root);
@@ -252,7 +252,7 @@ pub(crate) fn judge_call<T>(
         return Err(Stop::Failed(evidence));
     }
     prove(call::whole_seconds(called.started)).map_err(|signal| {
-        evidence.push(signal);
+        stop::push(&mut evidence, signal);
         Stop::Failed(evidence)
     })
 }
@@ -262,7 +262,7 @@ fn push_parity_fault(evidence: &mut Evidence, called: &Called) {
     let said = &called.result.stderr.text;
     let line = said.lines().find(|l| l.contains("Expecting") && l.contains(".kicad_sch"));
     if let Some(line) = line {
-        evidence.push(Signal::new(Source::Report, signals::PARITY_NOT_RUN).text(line));
+        stop::push(evidence, Signal::new(Source::Report, signals::PARITY_NOT_RUN).text(line));
     }
 }
 

@@ -7,9 +7,9 @@ use pcbflow_core::check::CheckResult;
 use pcbflow_core::evidence::{Signal, Source, codes};
 use serde_json::Value;
 
-use super::project::{self, Project};
+use super::project::{self, Project, Surroundings};
 use super::stop::{Session, Stop};
-use super::{args, drc, tool};
+use super::{args, drc, names, tool};
 use crate::cli::call;
 use crate::cli::find::FindEnv;
 use crate::file::header::Header;
@@ -44,7 +44,8 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     let required = drc::newest(header.as_ref(), sheets.as_ref());
     let tool = tool::choose(env, session, required, &board, header.as_ref()).await?;
     let unlinked: BTreeSet<PathBuf> = destinations.iter().map(|d| project.folder.join(d)).collect();
-    let mirror = project.mirror_without(session, sheets.as_ref(), "project", &unlinked)?;
+    let around = Surroundings { unlinked, names: names::in_file(session, &jobset).files };
+    let mirror = project.mirror_for(session, sheets.as_ref(), "project", &around)?;
     let name = "pcbflow-run.kicad_jobset";
     let bytes = crate::file::read_bounded(&jobset).unwrap_or_default();
     mirror
@@ -118,6 +119,15 @@ fn destinations(session: &Session<'_>, jobset: &Path) -> Result<BTreeSet<String>
         parts.insert(first.to_owned());
     }
     Ok(parts)
+}
+
+/// Whether a jobset does what may read any file: runs commands, or copies by pattern. Its result is
+/// never known to be up to date.
+pub(crate) fn reads_anything(bytes: &[u8]) -> bool {
+    let Ok(json) = serde_json::from_slice::<Value>(bytes) else { return false };
+    let jobs = json.get("jobs").and_then(Value::as_array);
+    let kinds = jobs.into_iter().flatten().filter_map(|job| job.get("type")?.as_str());
+    kinds.into_iter().any(|kind| kind.starts_with("special_"))
 }
 
 /// Files below a folder with size and time of change; links are not followed.

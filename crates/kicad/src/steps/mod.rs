@@ -12,6 +12,7 @@ pub mod footprint_map;
 pub(crate) mod holes;
 pub mod jobset;
 pub mod kinds;
+mod libraries;
 mod names;
 pub mod netlist;
 mod place;

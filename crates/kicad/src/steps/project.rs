@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use pcbflow_core::evidence::{Signal, Source};
 use pcbflow_core::ports::Blobs;
 
+use super::names::{self, Resolver};
 use super::stop::{self, Session, Stop};
-use super::{args, rulesets};
+use super::{args, libraries, rulesets, sheet_cache};
 use crate::cli::mirror::{LEVELS_UP_MAX, Mirror};
 use crate::file::header::{FileKind, Header};
 use crate::file::project::ProjectState;
@@ -17,6 +18,15 @@ use crate::signals;
 
 /// Library tables of a project.
 pub const TABLES: [&str; 3] = ["fp-lib-table", "sym-lib-table", "design-block-lib-table"];
+
+/// What a private copy is made for, beside the project's own files.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Folders that are not linked, because the tool will write into them.
+    pub unlinked: BTreeSet<PathBuf>,
+    /// Names that the tool will resolve.
+    pub names: BTreeSet<String>,
+}
 
 /// A board or schematic with what lies beside it.
 #[derive(Debug, Clone)]
@@ -116,20 +126,33 @@ impl Project {
         beside.into_iter().chain(tables).collect()
     }
 
-    /// How many levels above the project's folder its files refer to.
-    #[must_use]
-    pub fn levels_up(&self, sheets: Option<&Hierarchy>) -> usize {
-        let mut levels = 0;
-        for table in TABLES {
-            let Ok(bytes) = crate::file::read_bounded(&self.folder.join(table)) else { continue };
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            levels = text.split("${KIPRJMOD}").skip(1).map(climbs).fold(levels, usize::max);
+    /// How many levels above the project's folder its files refer to: sheets, library tables, drawing
+    /// frames, 3D models, simulation models, and `more` names.
+    fn levels_up(
+        &self,
+        session: &Session<'_>,
+        sheets: Option<&Hierarchy>,
+        more: &BTreeSet<String>,
+    ) -> usize {
+        let resolver = Resolver::new(session, self);
+        let mut names = more.clone();
+        names.extend(libraries::rows(self, &resolver).into_iter().map(|row| row.uri));
+        names.extend(names::in_file(session, &self.beside("kicad_pro")).files);
+        let uses = session.context.step.uses.as_str();
+        if names::reads_models(uses) {
+            names.extend(names::in_file(session, &self.beside("kicad_pcb")).files);
         }
+        let mut levels = 0;
         for path in sheets.iter().flat_map(|h| h.files()) {
             let above = self.folder.ancestors().position(|a| path.starts_with(a));
             levels = levels.max(above.unwrap_or(LEVELS_UP_MAX));
+            if names::reads_simulations(uses) {
+                names.extend(sheet_cache::models_of(path));
+            }
         }
-        levels.min(LEVELS_UP_MAX)
+        let levels = names.iter().map(|name| resolver.levels_up(name)).fold(levels, usize::max);
+        // Above the first folder of the system there is nothing.
+        levels.min(self.folder.ancestors().count().saturating_sub(1))
     }
 
     /// A private copy below the attempt's scratch folder.
@@ -142,19 +165,19 @@ impl Project {
         sheets: Option<&Hierarchy>,
         name: &str,
     ) -> Result<Mirror, Stop> {
-        self.mirror_without(session, sheets, name, &BTreeSet::new())
+        self.mirror_for(session, sheets, name, &Surroundings::default())
     }
 
-    /// A private copy without links to some folders, into which the tool will write.
+    /// A private copy with other surroundings than those of the project's own files.
     ///
     /// # Errors
     /// As [`Project::mirror`].
-    pub fn mirror_without(
+    pub fn mirror_for(
         &self,
         session: &Session<'_>,
         sheets: Option<&Hierarchy>,
         name: &str,
-        unlinked: &BTreeSet<PathBuf>,
+        around: &Surroundings,
     ) -> Result<Mirror, Stop> {
         let mut files = self.own_files();
         if rulesets::are_laid(session, self) {
@@ -167,7 +190,15 @@ impl Project {
             args::confined(&self.root, file)?;
         }
         let into = session.context.scratch.join(name);
-        Mirror::make(&self.folder, &files, self.levels_up(sheets), unlinked, &into)
+        let levels = self.levels_up(session, sheets, &around.names);
+        if levels > LEVELS_UP_MAX {
+            let text = format!(
+                "{} names a file {levels} folders above its own, and {LEVELS_UP_MAX} are the most",
+                self.stem
+            );
+            return Err(Stop::Refused(text));
+        }
+        Mirror::make(&self.folder, &files, levels, &around.unlinked, &into)
             .map_err(|error| self.mirror_stop(session, error))
     }
 
@@ -195,11 +226,6 @@ impl Project {
             other => Stop::Refused(other.to_string()),
         }
     }
-}
-
-/// `/../../x` climbs two levels.
-fn climbs(path: &str) -> usize {
-    path.split(['/', '\\']).skip(1).take_while(|part| *part == "..").count()
 }
 
 /// The head of a board or schematic, with the signals for what makes it unfit.

@@ -14,8 +14,12 @@ use crate::cli::stock;
 /// What the library tables of a project name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProjectLibraries {
-    /// Files that lie with the project.
+    /// Their files.
     pub files: BTreeSet<PathBuf>,
+    /// Folders of libraries.
+    pub folders: BTreeSet<PathBuf>,
+    /// Folders with more files than are looked at one by one.
+    pub large: BTreeSet<PathBuf>,
     /// KiCad's own libraries are named too.
     pub names_stock: bool,
 }
@@ -26,6 +30,7 @@ pub(crate) struct Seen {
     tools: Mutex<Option<Tools>>,
     libraries: Mutex<BTreeMap<PathBuf, ProjectLibraries>>,
     stock: Mutex<BTreeMap<PathBuf, String>>,
+    stock_models: Mutex<BTreeMap<PathBuf, String>>,
     sheets: Mutex<BTreeMap<PathBuf, SheetFiles>>,
 }
 
@@ -79,6 +84,11 @@ impl Seen {
         kept(&self.stock, &tool.path, || stock::digest(tool))
     }
 
+    /// Digest of the stock 3D models that a tool sees.
+    pub(crate) fn stock_models(&self, tool: &Tool) -> String {
+        kept(&self.stock_models, &tool.path, || stock::models_digest(tool))
+    }
+
     /// The sheets below a root.
     pub(crate) fn sheets(&self, root: &Path, read: impl FnOnce() -> SheetFiles) -> SheetFiles {
         kept(&self.sheets, root, read)
@@ -104,7 +114,7 @@ mod tests {
         let rounds = Rounds::default();
         let read = |round, name: &str| {
             let files = BTreeSet::from([PathBuf::from(name)]);
-            let libraries = || ProjectLibraries { files, names_stock: false };
+            let libraries = || ProjectLibraries { files, ..ProjectLibraries::default() };
             let found = rounds.seen(round).libraries(Path::new("/b"), libraries).files;
             found.first().unwrap().to_string_lossy().into_owned()
         };

@@ -103,12 +103,16 @@ fn read(path: &Path) -> Cached {
     });
     let named = |c: &SubSheet| c.path.is_some().then(|| c.file.replace('\\', "/"));
     let children = alone.sheets.get(path).map(|s| s.children.as_slice()).unwrap_or_default();
-    let models = crate::file::read_bounded(path)
-        .map(|bytes| quoted_after(&String::from_utf8_lossy(&bytes), "\"Sim.Library\""))
-        .unwrap_or_default();
     Cached {
         children: children.iter().filter_map(named).collect(),
         required,
-        models: models.into_iter().collect(),
+        models: models_of(path).into_iter().collect(),
     }
+}
+
+/// The files of simulation models that the symbols of one sheet name.
+pub(crate) fn models_of(sheet: &Path) -> BTreeSet<String> {
+    crate::file::read_bounded(sheet)
+        .map(|bytes| quoted_after(&String::from_utf8_lossy(&bytes), "\"Sim.Library\""))
+        .unwrap_or_default()
 }

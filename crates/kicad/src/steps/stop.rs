@@ -69,8 +69,23 @@ pub(super) fn variant(signal: &Signal) -> Option<&'static str> {
         signals::RULES_FILE_BROKEN => Some("rules_file_broken"),
         signals::SHEET_MISSING => Some("sheet_missing"),
         signals::BOARD_DAMAGED => Some("file_damaged"),
+        signals::REPORT_STALE => Some("report_stale"),
+        signals::REPORT_OTHER_BOARD => Some("report_of_another"),
+        signals::REPORT_MISSING | signals::REPORT_EMPTY => Some("report_missing"),
+        signals::REPORT_UNREADABLE | signals::REPORT_CUT | signals::REPORT_CONTRADICTS_EXIT => {
+            Some("report_not_whole")
+        }
+        signals::PARITY_NOT_RUN => Some("parity_not_run"),
         _ => None,
     }
+}
+
+/// Adds a signal, with the text variant that tells what was seen.
+pub(super) fn push(evidence: &mut Evidence, signal: Signal) {
+    if let Some(variant) = variant(&signal) {
+        evidence.slots.insert("variant".to_owned(), variant.to_owned());
+    }
+    evidence.push(signal);
 }
 
 impl<'a> Session<'a> {
@@ -105,10 +120,7 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn failed(&self, signal: Signal) -> Stop {
         let mut evidence = self.evidence();
-        if let Some(variant) = variant(&signal) {
-            evidence.slots.insert("variant".to_owned(), variant.to_owned());
-        }
-        evidence.push(signal);
+        push(&mut evidence, signal);
         Stop::Failed(evidence)
     }
 

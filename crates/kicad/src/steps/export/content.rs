@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pcbflow_core::check::{Finding, FindingItem, FindingSeverity};
 
+use super::Truth;
 use super::csv;
 use super::plan::What;
 use crate::cli::call::Called;
@@ -18,6 +19,8 @@ const TEXT_BYTES_MAX: u64 = 512 * 1024 * 1024;
 const TAIL_BYTES: u64 = 4096;
 /// Most models that are listed.
 const MODELS_MAX: usize = 500;
+/// Most parts that a message names.
+const PARTS_SHOWN_MAX: usize = 10;
 
 /// A file that is not what it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,14 +56,18 @@ pub fn error(rule: &str, message: String) -> Finding {
 #[must_use]
 pub fn warning(rule: &str, message: String, part: Option<&str>) -> Finding {
     let mut found = finding(rule, FindingSeverity::Warning, message);
-    found.items.extend(part.map(|part| FindingItem {
+    found.items.extend(part.map(of_part));
+    found
+}
+
+fn of_part(part: &str) -> FindingItem {
+    FindingItem {
         text: part.to_owned(),
         uuid: String::new(),
         at_nm: None,
         part: Some(part.to_owned()),
         net: None,
-    }));
-    found
+    }
 }
 
 type Files = [(PathBuf, PathBuf)];
@@ -73,9 +80,9 @@ pub fn judge(
     what: What,
     files: &Files,
     called: &Called,
-    index: Option<&SheetIndex>,
-    board: &Board,
+    truth: &Truth,
 ) -> Result<Vec<Finding>, Fault> {
+    let (board, index) = (&truth.board, truth.index.as_ref());
     for (path, relative) in files {
         if path.metadata().map_or(0, |m| m.len()) == 0 {
             return Err(Fault::Empty(relative.to_string_lossy().into_owned()));
@@ -90,7 +97,8 @@ pub fn judge(
         What::Svg => framed(files, b"<", b"</svg>").map(|()| Vec::new()),
         What::Step => {
             framed(files, b"ISO-10303-21", b"END-ISO-10303-21;")?;
-            Ok(models(called))
+            let said = format!("{}\n{}", called.result.stdout.text, called.result.stderr.text);
+            Ok(models(&said, |name| !truth.resolver.is_of_kicad(name)))
         }
         What::Ipc2581 => framed(files, b"<", b"</IPC-2581>").map(|()| Vec::new()),
         What::Odb => framed(files, b"PK\x03\x04", b"PK\x05\x06").map(|()| Vec::new()),
@@ -296,26 +304,81 @@ fn differences(
     found
 }
 
-/// Parts without a model, as the tool names them. Models of libraries depend on the machine; those
-/// that lie with the project do not.
-fn models(called: &Called) -> Vec<Finding> {
-    let said = format!("{}\n{}", called.result.stdout.text, called.result.stderr.text);
-    let mut found: Vec<Finding> = Vec::new();
+/// Models that the tool could not add, as it names them: "Could not add 3D model for C1." and, where
+/// there is no such file, "File not found: NAME" in the next line. Those of KiCad's libraries depend on
+/// the machine; those of the project itself are missed by whoever uses the file.
+fn models(said: &str, is_own: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let (mut own, mut found): (BTreeMap<&str, Vec<&str>>, Vec<Finding>) = Default::default();
     let mut lines = said.lines().map(str::trim).peekable();
+    let mut count = 0;
     while let Some(line) = lines.next() {
         let Some(rest) = line.strip_prefix("Could not add 3D model for ") else { continue };
-        if found.len() >= MODELS_MAX {
+        let part = rest.trim_end_matches('.');
+        let name = lines.peek().and_then(|next| next.strip_prefix("File not found: "));
+        count += 1;
+        if count > MODELS_MAX {
             break;
         }
-        let part = rest.trim_end_matches('.');
-        let file = lines.peek().and_then(|next| next.strip_prefix("File not found: "));
-        let with_project = file.is_some_and(|file| file.contains("KIPRJMOD"));
-        let message = match file.filter(|_| with_project) {
-            Some(file) => format!("{part} has no 3D model in the STEP file: {file} is missing"),
-            None => format!("{part} has no 3D model in the STEP file"),
-        };
-        let apart = !with_project;
-        found.push(Finding { apart, ..warning("model_missing", message, Some(part)) });
+        match name.filter(|name| is_own(name)) {
+            Some(name) => own.entry(name).or_default().push(part),
+            None => {
+                let message = format!("{part} has no 3D model in the STEP file");
+                found
+                    .push(Finding { apart: true, ..warning("model_missing", message, Some(part)) });
+            }
+        }
     }
+    found.extend(own.into_iter().map(|(name, parts)| of_own(name, parts)));
     found
+}
+
+/// A model of the project that was not found, with the parts that lack it.
+fn of_own(name: &str, mut parts: Vec<&str>) -> Finding {
+    parts.sort_unstable_by_key(|part| (part.len(), *part));
+    let mut shown = parts.iter().take(PARTS_SHOWN_MAX).copied().collect::<Vec<_>>().join(", ");
+    if let more @ 1.. = parts.len().saturating_sub(PARTS_SHOWN_MAX) {
+        shown.push_str(&format!(" and {more} more"));
+    }
+    let message =
+        format!("the 3D model {name} was not found, so the STEP file has none of it for {shown}");
+    let mut finding = warning("own_model_missing", message, None);
+    finding.items.extend(parts.into_iter().map(of_part));
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_models_that_are_missing_are_named_once_with_their_parts() {
+        let said = "Adding component J1.\nCould not add 3D model for J6.\nFile not found: ${KIPRJMOD}/a.step\nCould not add 3D model for J12.\nFile not found: ${KIPRJMOD}/a.step\nCould not add 3D model for C1.\nFile not found: ${KICAD9_3DMODEL_DIR}/c.wrl\nCould not add 3D model for C2.\n";
+        let found = models(said, |name| name.contains("KIPRJMOD"));
+        let seen: Vec<(&str, bool, usize)> =
+            found.iter().map(|f| (f.message.as_str(), f.apart, f.items.len())).collect();
+        assert_eq!(
+            seen,
+            [
+                ("C1 has no 3D model in the STEP file", true, 1),
+                ("C2 has no 3D model in the STEP file", true, 1),
+                (
+                    "the 3D model ${KIPRJMOD}/a.step was not found, so the STEP file has none of it for J6, J12",
+                    false,
+                    2
+                ),
+            ]
+        );
+        let many: String = (0..12)
+            .map(|n| format!("Could not add 3D model for R{n}.\nFile not found: x.step\n"))
+            .collect();
+        assert!(models(&many, |_| true)[0].message.ends_with("R9 and 2 more"));
+    }
+
+    #[test]
+    fn hits_slots_and_routes() {
+        let text = "M48\nT1C0.3\n%\nG90\nT1\nX1Y2\nX1Y3\nT2\nX1.0Y2.0G85X3.0Y2.0\nG00X1Y1\nM15\nG01X2Y1\nM16\nM30\n";
+        assert_eq!(excellon_hits(text), Some(4));
+        assert_eq!(excellon_hits("M48\n%\nX1Y1\n"), None, "cut off");
+        assert_eq!(excellon_hits(""), None);
+    }
 }

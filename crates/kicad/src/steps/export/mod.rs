@@ -16,6 +16,7 @@ use pcbflow_core::evidence::{Signal, Source, codes};
 use serde_json::Value;
 
 use self::plan::{Job, What};
+use super::names::Resolver;
 use super::project::{self, Project};
 use super::stop::{REPORT_CLEAN, Session, Stop};
 use super::{args, drc, rulesets, tool};
@@ -39,6 +40,8 @@ struct Truth {
     board: Board,
     /// The schematic, when a bill of materials is made.
     index: Option<SheetIndex>,
+    /// Tells the project's own models from KiCad's.
+    resolver: Resolver,
 }
 
 /// Makes the files.
@@ -63,7 +66,8 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
         let reason = "there is nothing on the board to export".to_owned();
         return Ok(CheckResult { empty: true, reason, ..CheckResult::pass(REPORT_CLEAN) });
     }
-    let truth = Truth { index: sheets.as_ref().map(SheetIndex::of), board };
+    let resolver = Resolver::new(session, &project);
+    let truth = Truth { index: sheets.as_ref().map(SheetIndex::of), board, resolver };
     let caller = session.caller(tool, args::libraries(&session.context.step))?;
     let jobs = plan::jobs(session, &whats, &caller, &project, &truth.board, sheets.as_ref())?;
     session.doing("making the fabrication files");
@@ -185,14 +189,16 @@ fn prove(
         evidence.push(missing(codes::OUTPUT_MISSING, "no file was made"));
         return Err(Stop::Failed(evidence));
     }
-    let judged = content::judge(job.what, &files, called, truth.index.as_ref(), &truth.board);
+    let judged = content::judge(job.what, &files, called, truth);
     judged.map_err(|fault| {
-        evidence.push(match fault {
-            content::Fault::Empty(name) => missing(codes::OUTPUT_EMPTY, &name),
+        match fault {
+            content::Fault::Empty(name) => evidence.push(missing(codes::OUTPUT_EMPTY, &name)),
             content::Fault::Cut(name) => {
-                Signal::new(Source::Report, signals::REPORT_UNREADABLE).text(&name)
+                evidence.slots.insert("variant".to_owned(), "file_not_whole".to_owned());
+                let signal = Signal::new(Source::Report, signals::REPORT_UNREADABLE);
+                evidence.push(signal.text(&name));
             }
-        });
+        }
         evidence.test_ids.push(job.what.word().to_owned());
         Stop::Failed(evidence)
     })
