@@ -13,6 +13,7 @@ pub mod browser;
 pub mod cdp;
 pub mod hang;
 pub mod rows;
+pub mod script;
 pub mod signals;
 
 pub use rows::ROWS;
