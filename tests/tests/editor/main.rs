@@ -1,7 +1,9 @@
 //! The stand-in editor: its server over plain HTTP, its page in a real browser.
 
+mod blocks;
 mod browser;
 mod page;
+mod place;
 mod server;
 mod strikes;
 mod variants;

@@ -11,6 +11,7 @@ const planned = [];
 const faults = [];
 const inFlight = new Map();
 const live = { api: null, over: false, lastCall: began, number: 0 };
+Object.defineProperty(live, 'pending', { get: () => inFlight.size });
 store.live = live;
 // What this window itself remembers of an earlier try outranks what the file says: it is younger.
 const journal = [...(store.blocks[INPUT.block] ?? []), ...INPUT.journal];
