@@ -131,6 +131,36 @@ pub(crate) fn fits(plan: &Value, record: &Value) -> bool {
     }
 }
 
+/// Pins on which a wire ends that names a net, and which read none.
+pub(crate) fn floating(seen: &Sheet) -> Vec<(String, String)> {
+    let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+    let mut found = Vec::new();
+    for part in seen.of_kind("part") {
+        for pin in part.get("pins").and_then(Value::as_array).into_iter().flatten() {
+            if text(pin, "net").is_empty() && named_wire_ends(seen, pin) {
+                found.push((text(part, "designator"), text(pin, "number")));
+            }
+        }
+    }
+    found
+}
+
+fn named_wire_ends(seen: &Sheet, pin: &Value) -> bool {
+    let at = |key: &str| pin.get(key).and_then(Value::as_f64);
+    let (Some(x), Some(y)) = (at("x"), at("y")) else { return false };
+    seen.of_kind("wire").any(|wire| {
+        let line: Vec<f64> = wire
+            .get("line")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_f64)
+            .collect();
+        let named = wire.get("net").and_then(Value::as_str).is_some_and(|n| !n.is_empty());
+        named && line.chunks(2).any(|p| p == [x, y])
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::cdp::ms;
 use crate::desk::Desk;
 use crate::settings::EditorSettings;
+use crate::steps::script::CALL_SECONDS_MAX;
 use crate::steps::{Step, kinds, texts};
 use crate::trouble::Trouble;
 use crate::{recover, rows};
@@ -72,6 +73,17 @@ impl Subsystem for Eda {
             if step.with.get(key).is_some_and(|v| texts(Some(v)).is_empty()) {
                 found.push(fault(key, "write a text or a list of texts"));
             }
+        }
+        let seconds = step.with.get("call_seconds");
+        let fits =
+            |v: &serde_json::Value| v.as_u64().is_some_and(|s| (1..=CALL_SECONDS_MAX).contains(&s));
+        if seconds.is_some_and(|v| !fits(v)) {
+            let remedy = format!("write a whole number from 1 to {CALL_SECONDS_MAX}");
+            found.push(ManifestFault {
+                path: "with.call_seconds".into(),
+                fault: "'call_seconds' is no such number".into(),
+                remedy,
+            });
         }
         found
     }

@@ -1,5 +1,7 @@
 //! Blocks are placed exactly once, whatever happens on the way.
 
+use std::path::Path;
+
 use pcbflow_tests::processes;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -32,13 +34,21 @@ fn killed_when(place: &Place, what: &str, holds: impl Fn(&Place) -> bool) {
     running.wait().expect("its end");
 }
 
-/// Ends every browser of the place as a crash would.
-fn kill_browsers(place: &Place) {
-    for pid in processes::left_of(&place.test.path("")) {
+/// Ends every browser whose profile lies below a folder, as a crash would.
+pub fn kill_browsers_below(folder: &Path) {
+    let browser = |pid: &u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains("--user-data-dir")
+    };
+    for pid in processes::of(folder).into_iter().filter(browser) {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a number");
         // It may have ended with its parent.
         let _gone = kill_process(pid, Signal::KILL).err();
     }
+}
+
+fn kill_browsers(place: &Place) {
+    kill_browsers_below(&place.test.path("home"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod browser;
+mod ladders;
 mod page;
 mod place;
 mod server;

@@ -68,7 +68,7 @@ impl Place {
         Place::new(
             "      - id: open\n        uses: eda/open\n        with: { project: door-sensor }\n\
              \x20     - id: sensor\n        uses: eda/script\n        needs: [open]\n\
-             \x20       with: { engine: engine.js, script: sensor.js }\n\
+             \x20       with: { engine: engine.js, script: sensor.js, call_seconds: 3 }\n\
              \x20     - id: save\n        uses: eda/save\n        needs: [sensor]\n\
              \x20     - id: read\n        uses: eda/read-back\n        needs: [save]\n",
         )

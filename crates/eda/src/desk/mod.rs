@@ -7,9 +7,10 @@
 //! Start at [`Desk::ready`].
 
 mod browser;
+mod mend;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
 use pcbflow_core::evidence::{Signal, Source, codes};
@@ -17,17 +18,20 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::browser::Browser;
-use crate::cdp::{AttachError, CallError, Script, Seen, Session, Transport, ms};
+use crate::cdp::{AttachError, CallError, Reply, Script, Seen, Session, ms};
 use crate::settings::{EditorSettings, project_in};
 use crate::signals;
 use crate::trouble::Trouble;
 
+pub(crate) use mend::Standing;
 pub(crate) use view::View;
 
 /// Longest wait for one question to the browser itself, in milliseconds.
 const ASK_MS: u64 = 5_000;
 /// Longest wait for the probe after a call that was not answered, in milliseconds.
 const PROBE_MS: u64 = 1_000;
+/// Between two looks whether the page still answers, in milliseconds.
+const WATCH_MS: u64 = 500;
 /// Longest wait for a call that an earlier run had left under way, in milliseconds.
 const LEFT_MS: u64 = 20_000;
 /// Largest answer of a script of ours, in bytes.
@@ -83,6 +87,8 @@ pub(crate) struct Desk {
     /// Held while this process drives the profile.
     driver: Option<File>,
     tabs: BTreeMap<String, Tab>,
+    /// Tabs that this process has opened.
+    made: BTreeSet<String>,
     /// Ids of projects that were given by name.
     names: BTreeMap<String, String>,
     /// A sign-in was proven in this run.
@@ -135,27 +141,53 @@ impl Desk {
         what: &str,
         script: &Script,
     ) -> Result<(Value, Seen), Trouble> {
+        self.run_watched(project, what, script, left_ms(Instant::now() + script.within)).await
+    }
+
+    /// The same for a script that may take long: the page itself must answer within
+    /// `answer_ms` all the time. A script that only waits does not keep it from that; one that
+    /// hangs does.
+    pub async fn run_watched(
+        &mut self,
+        project: &str,
+        what: &str,
+        script: &Script,
+        answer_ms: u64,
+    ) -> Result<(Value, Seen), Trouble> {
         let session = self.session(project)?;
-        let reply = session.run(script).await;
-        match &reply.result {
-            Ok(value) => Ok((value.clone().unwrap_or(Value::Null), reply.seen)),
-            Err(error) => {
-                let mut more = Vec::new();
-                if matches!(error, CallError::DeadlinePassed { .. }) {
-                    let answered = session.answers(ms(PROBE_MS)).await;
-                    let code =
-                        if answered { signals::PROBE_ANSWERED } else { signals::PROBE_UNANSWERED };
-                    more.push(Signal::new(Source::Cdp, code));
-                }
-                if session.dialog().is_some() {
-                    more.push(Signal::new(Source::Cdp, signals::DIALOG_OPEN));
-                }
-                if let Some(browser) = self.browser.as_mut() {
-                    more.extend(browser.end_signals());
-                }
-                Err(Trouble::of_reply(what, &reply).with(more))
+        let window = session.window().map_err(|e| Trouble::of_call(what, &e))?;
+        let hung = async {
+            tokio::time::sleep(ms(WATCH_MS)).await;
+            while session.answers(ms(answer_ms)).await {
+                tokio::time::sleep(ms(WATCH_MS)).await;
             }
+        };
+        let result = tokio::select! {
+            biased;
+            result = session.evaluate(script) => result,
+            () = hung => Err(CallError::DeadlinePassed {
+                method: "the page".into(),
+                ms: answer_ms,
+            }),
+        };
+        let reply = Reply { result, seen: window.close() };
+        let error = match &reply.result {
+            Ok(value) => return Ok((value.clone().unwrap_or(Value::Null), reply.seen)),
+            Err(error) => error,
+        };
+        let mut more = Vec::new();
+        if matches!(error, CallError::DeadlinePassed { .. }) {
+            let answered = session.answers(ms(PROBE_MS)).await;
+            let code = if answered { signals::PROBE_ANSWERED } else { signals::PROBE_UNANSWERED };
+            more.push(Signal::new(Source::Cdp, code));
         }
+        if session.dialog().is_some() {
+            more.push(Signal::new(Source::Cdp, signals::DIALOG_OPEN));
+        }
+        if let Some(browser) = self.browser.as_mut() {
+            more.extend(browser.end_signals());
+        }
+        Err(Trouble::of_reply(what, &reply).with(more))
     }
 
     /// The tab of a project: the attached one, the one that is open, or a new one. Whether it was
@@ -207,6 +239,9 @@ impl Desk {
 
     async fn attach(&mut self, project: &str, target: &str, ours: bool) -> Result<(), Trouble> {
         let attached = self.client()?.attach(target, ms(ASK_MS)).await;
+        if ours {
+            self.made.insert(target.to_owned());
+        }
         let session = attached.map_err(|error| match error {
             AttachError::Call(error) => Trouble::of_call("attaching to the tab", &error),
             AttachError::Hangs { .. } => {

@@ -29,6 +29,7 @@ pub const SCRIPT: KindInfo = KindInfo {
         ("script", true, "the block's script, below the board's root"),
         ("engine", false, "a script that is put before it, below the board's root"),
         ("block", false, "name of the block (default: the step's id)"),
+        ("call_seconds", false, "longest time for one call of EasyEDA, in seconds (default 20)"),
         PROJECT,
         PAGE,
     ],

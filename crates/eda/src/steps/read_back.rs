@@ -2,7 +2,7 @@
 
 use pcbflow_core::check::{CheckResult, Finding};
 use pcbflow_core::ports::Observation;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Step, checked, finding, numbered, of_file, texts};
 use crate::block::Block;
@@ -94,39 +94,9 @@ fn held_against(name: &str, block: &Block, seen: &Sheet) -> Vec<Finding> {
         let what = format!("block {name} was begun and not finished");
         all.push(finding("read-back", "unfinished", &what, name));
     }
-    all.extend(floating(seen).into_iter().map(|(part, pin)| {
+    all.extend(sheet::floating(seen).into_iter().map(|(part, pin)| {
         let what = format!("pin {pin} of {part} has no net");
         finding("read-back", "floating_pin", &what, &format!("{part}.{pin}"))
     }));
     all
-}
-
-/// Pins on which a wire ends that names a net, and which read none.
-fn floating(seen: &Sheet) -> Vec<(String, String)> {
-    let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
-    let mut found = Vec::new();
-    for part in seen.of_kind("part") {
-        for pin in part.get("pins").and_then(Value::as_array).into_iter().flatten() {
-            if text(pin, "net").is_empty() && named_wire_ends(seen, pin) {
-                found.push((text(part, "designator"), text(pin, "number")));
-            }
-        }
-    }
-    found
-}
-
-fn named_wire_ends(seen: &Sheet, pin: &Value) -> bool {
-    let at = |key: &str| pin.get(key).and_then(Value::as_f64);
-    let (Some(x), Some(y)) = (at("x"), at("y")) else { return false };
-    seen.of_kind("wire").any(|wire| {
-        let line: Vec<f64> = wire
-            .get("line")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_f64)
-            .collect();
-        let named = wire.get("net").and_then(Value::as_str).is_some_and(|n| !n.is_empty());
-        named && line.chunks(2).any(|p| p == [x, y])
-    })
 }

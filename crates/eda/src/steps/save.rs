@@ -55,6 +55,11 @@ impl Step<'_> {
         self.prove_saved(view, wanted).await
     }
 
+    /// Only calls save.
+    pub(crate) async fn save_only(&mut self, view: &View) -> Result<bool, Trouble> {
+        self.save_once(view).await
+    }
+
     /// Calls save; whether a request that changes something was seen to succeed meanwhile.
     async fn save_once(&mut self, view: &View) -> Result<bool, Trouble> {
         let save = script(SAVE, &json!({}), left_ms(self.until).min(SAVE_MS));

@@ -26,6 +26,8 @@ use crate::trouble::Trouble;
 
 /// Longest wait for one call of the API, in milliseconds.
 const CALL_MS: u64 = 20_000;
+/// The most that a step may say instead, in seconds.
+pub(crate) const CALL_SECONDS_MAX: u64 = 600;
 /// How long no call may begin before a script that nobody waits for counts as over, in
 /// milliseconds.
 const QUIET_MS: u64 = 1_000;
@@ -158,6 +160,12 @@ impl Step<'_> {
         }
     }
 
+    /// Longest wait for one call of the API.
+    fn call_ms(&self) -> u64 {
+        let said = self.context.step.with.get("call_seconds").and_then(Value::as_u64);
+        said.map_or(CALL_MS, |seconds| seconds.clamp(1, CALL_SECONDS_MAX) * 1_000)
+    }
+
     fn wanted(&self, methods: &[String]) -> Result<Want, Trouble> {
         let mut want = self.want(save::METHODS, true)?;
         want.methods.extend(methods.iter().cloned());
@@ -203,12 +211,13 @@ impl Step<'_> {
             "start": before.as_json(),
             "journal": old.map_or_else(|| json!([]), Block::journal),
             "quietMs": QUIET_MS,
-            "callMs": CALL_MS,
+            "callMs": self.call_ms(),
         });
         let within = left_ms(self.until).saturating_sub(AFTER_MS).max(AGAIN_MS);
         let run = script(include_str!("../page/run.js"), &input, within);
         let what = format!("block {}", code.block);
-        let (value, seen) = self.desk.run(&view.project, &what, &run).await?;
+        let (value, seen) =
+            self.desk.run_watched(&view.project, &what, &run, self.call_ms()).await?;
         Ok(Answer { value, seen })
     }
 
