@@ -16,6 +16,7 @@ use pcbflow_core::ports::{
     Clock, Expect, FileDigests, Ledger, LedgerError, Progress, Services, Subsystem,
 };
 use pcbflow_core::row::Row;
+use pcbflow_eda::EditorSettings;
 use pcbflow_engine::{BoardSetup, Host, Parts, SystemClock};
 use pcbflow_store::{FileBlobs, Mode, OpenOptions, Opened, StateHome};
 
@@ -30,11 +31,14 @@ pub const STATE_HOME_VAR: &str = "PCBFLOW_STATE_HOME";
 /// All subsystems of this program. A new one is a line here.
 #[must_use]
 pub fn subsystems() -> Vec<Arc<dyn Subsystem>> {
-    subsystems_with(&BTreeMap::new())
+    subsystems_with(&BTreeMap::new(), &EditorSettings::default())
 }
 
-/// The same with the files of tools that a person configured.
-fn subsystems_with(tools: &BTreeMap<String, PathBuf>) -> Vec<Arc<dyn Subsystem>> {
+/// The same with what a person configured: files of tools, the editor.
+fn subsystems_with(
+    tools: &BTreeMap<String, PathBuf>,
+    editor: &EditorSettings,
+) -> Vec<Arc<dyn Subsystem>> {
     let process = pcbflow_process::ProcessSubsystem::new();
     let process = tools.iter().fold(process, |process, (name, file)| process.tool(name, file));
     vec![
@@ -42,7 +46,7 @@ fn subsystems_with(tools: &BTreeMap<String, PathBuf>) -> Vec<Arc<dyn Subsystem>>
         Arc::new(checkpoint()),
         Arc::new(pcbflow_kicad::Kicad::new()),
         Arc::new(crate::storage::StorageSubsystem),
-        Arc::new(crate::rows_only::RowsOnly::new("eda", pcbflow_eda::ROWS)),
+        Arc::new(pcbflow_eda::Eda::new(editor.clone())),
         Arc::new(crate::rows_only::RowsOnly::new("agents", pcbflow_agents::ROWS)),
     ]
 }
@@ -109,7 +113,7 @@ impl Site {
     /// Settings that can't be read.
     pub fn at(workspace: Workspace) -> Result<Site, CommandError> {
         let settings = settings::load(&workspace.root)?;
-        let subsystems = subsystems_with(&settings.tools);
+        let subsystems = subsystems_with(&settings.tools, &settings.editor);
         let mut longer = BTreeMap::new();
         for s in &subsystems {
             for o in s.overrides() {

@@ -9,6 +9,8 @@ use pcbflow_core::manifest::nearest;
 use pcbflow_core::policy::{
     ClassSettings, FAILURE_ATTEMPTS_MAX, LADDER_MS_MAX, RUNG_TIMES_MAX, WAIT_MS_MAX,
 };
+use pcbflow_eda::EditorSettings;
+use pcbflow_eda::browser::Sandbox;
 use serde::Deserialize;
 
 use crate::error::{CommandError, Kind};
@@ -40,6 +42,8 @@ pub struct Settings {
     pub jobs: Option<u16>,
     /// Files of tools, by their plain names.
     pub tools: BTreeMap<String, PathBuf>,
+    /// The EasyEDA editor and its browser.
+    pub editor: EditorSettings,
     /// Each value with its origin.
     pub values: Vec<Setting>,
     /// Unknown keys and the like.
@@ -127,8 +131,11 @@ fn load_settings(path: &Path, text: &str, settings: &mut Settings) -> Result<(),
             }
             ("run", toml::Value::Table(run)) => run_settings(path, run, &origin, settings)?,
             ("tools", toml::Value::Table(tools)) => tool_settings(path, tools, &origin, settings)?,
+            ("editor", toml::Value::Table(editor)) => {
+                editor_settings(path, editor, &origin, settings)?;
+            }
             (key, _) => {
-                let near = nearest(key, ["retry", "run", "tools"].into_iter())
+                let near = nearest(key, ["retry", "run", "tools", "editor"].into_iter())
                     .map_or_else(String::new, |n| format!(", did you mean '{n}'?"));
                 settings.warnings.push(format!("{origin}: unknown key '{key}'{near}"));
             }
@@ -180,6 +187,49 @@ fn tool_settings(
             origin: origin.to_owned(),
         });
         settings.tools.insert(name.clone(), file);
+    }
+    Ok(())
+}
+
+/// `[editor]`: where the EasyEDA editor is and how its browser is started.
+fn editor_settings(
+    path: &Path,
+    editor: &toml::Table,
+    origin: &str,
+    settings: &mut Settings,
+) -> Result<(), CommandError> {
+    for (key, value) in editor {
+        let fault = |what: &str| config(format!("{}: editor.{key} {what}", path.display()));
+        let file = || {
+            let file = value.as_str().map(PathBuf::from).filter(|f| f.is_absolute());
+            file.ok_or_else(|| fault("must be a whole path"))
+        };
+        let yes_no = || value.as_bool().ok_or_else(|| fault("must be true or false"));
+        match key.as_str() {
+            "address" => {
+                let address = value
+                    .as_str()
+                    .filter(|a| a.starts_with("https://") || a.starts_with("http://127.0.0.1:"));
+                let address = address.ok_or_else(|| fault("must begin with https://"))?;
+                address.clone_into(&mut settings.editor.address);
+            }
+            "browser" => settings.editor.browser = Some(file()?),
+            "profile" => settings.editor.profile = Some(file()?),
+            "headless" => settings.editor.headless = yes_no()?,
+            "sandbox" => {
+                let on = yes_no()?;
+                settings.editor.sandbox = if on { Sandbox::On } else { Sandbox::Off };
+            }
+            _ => {
+                settings.warnings.push(format!("{origin}: unknown key 'editor.{key}'"));
+                continue;
+            }
+        }
+        settings.values.push(Setting {
+            key: format!("editor.{key}"),
+            value: value.to_string(),
+            origin: origin.to_owned(),
+        });
     }
     Ok(())
 }

@@ -563,4 +563,7 @@ pub trait Subsystem: Send + Sync {
     ) -> Recovery;
     /// Runs a probe: the recheck of an action, or the watch of an ask.
     async fn probe(&self, context: &StepContext, services: &Services, probe: &str) -> CheckResult;
+    /// Lets go of what it holds across steps (a browser), at the end of a run. Must end by itself
+    /// within seconds.
+    async fn let_go(&self) {}
 }

@@ -9,13 +9,25 @@
 //! [`hang::climb`] for what is done when a page no longer answers. The codes of all facts stand
 //! in [`signals`].
 
+mod block;
 pub mod browser;
 pub mod cdp;
+mod desk;
+mod files;
 pub mod hang;
+mod recover;
 pub mod rows;
+pub mod script;
+pub mod settings;
+mod sheet;
 pub mod signals;
+mod steps;
+mod subsystem;
+mod trouble;
 
 pub use rows::ROWS;
+pub use settings::EditorSettings;
+pub use subsystem::Eda;
 
 #[cfg(test)]
 mod tests;

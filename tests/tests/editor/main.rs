@@ -1,7 +1,10 @@
 //! The stand-in editor: its server over plain HTTP, its page in a real browser.
 
+mod blocks;
 mod browser;
+mod ladders;
 mod page;
+mod place;
 mod server;
 mod strikes;
 mod variants;

@@ -274,6 +274,9 @@ async fn drive_all(
             Err(e) => std::panic::resume_unwind(e.into_panic()),
         }
     }
+    for subsystem in &parts.subsystems {
+        subsystem.let_go().await;
+    }
     results.sort_by(|a, b| a.0.cmp(&b.0));
     results
 }

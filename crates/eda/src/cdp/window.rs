@@ -48,6 +48,9 @@ pub struct Seen {
     pub refused: Vec<Status>,
     /// Statuses below 400 with their paths, each pair once.
     pub answered: BTreeSet<(u16, String)>,
+    /// Requests that change something (PUT, POST, PATCH, DELETE) and were answered below 400: the
+    /// status with its path, each pair once.
+    pub written: BTreeSet<(u16, String)>,
     /// Transfers that failed without a status: the browser's name of the fault, and the path.
     pub failed: Vec<(String, String)>,
     /// Requests that have no answer yet.
@@ -134,6 +137,8 @@ impl Drop for Window {
 #[derive(Debug, Default)]
 struct Request {
     place: String,
+    /// Its method changes something at the other side.
+    writes: bool,
     /// The status that is recorded; the same answer comes in two events, in either order.
     told: Option<u16>,
 }
@@ -158,8 +163,10 @@ impl Facts {
         match method {
             "Network.requestWillBeSent" => {
                 let place = place(params.pointer("/request/url"));
+                let method = params.pointer("/request/method").and_then(Value::as_str);
+                let writes = method.is_some_and(|m| !matches!(m, "GET" | "HEAD" | "OPTIONS"));
                 if self.requests.len() < PENDING_MAX {
-                    self.requests.insert(id(), Request { place, told: None });
+                    self.requests.insert(id(), Request { place, writes, told: None });
                 } else {
                     self.seen.left_out += 1;
                 }
@@ -168,6 +175,7 @@ impl Facts {
                 if let Some(request) = self.requests.get_mut(&id()) {
                     let place = request.place.clone();
                     let status = params.get("statusCode");
+                    self.seen.write(request.writes, status, &place);
                     request.told =
                         self.seen.answer(request.told, status, place, params.get("headers"));
                 }
@@ -178,6 +186,7 @@ impl Facts {
                     (params.pointer("/response/status"), params.pointer("/response/headers"));
                 let request = self.requests.get_mut(&id());
                 let told = request.as_ref().and_then(|r| r.told);
+                self.seen.write(request.as_ref().is_some_and(|r| r.writes), status, &place);
                 let now = self.seen.answer(told, status, place, headers);
                 if let Some(request) = request {
                     request.told = now.or(Some(0));
@@ -207,6 +216,17 @@ impl Facts {
 }
 
 impl Seen {
+    /// Records the answer to a request that changes something.
+    fn write(&mut self, writes: bool, status: Option<&Value>, place: &str) {
+        let status = status.and_then(Value::as_u64).and_then(|s| u16::try_from(s).ok());
+        let Some(status) = status.filter(|s| writes && (100..400).contains(s)) else { return };
+        if self.written.len() < FACTS_MAX {
+            self.written.insert((status, place.to_owned()));
+        } else {
+            self.left_out += 1;
+        }
+    }
+
     /// Records an answer, unless it is the one that was told already: one request has several
     /// when it is led elsewhere. Gives the status that is told now.
     fn answer(

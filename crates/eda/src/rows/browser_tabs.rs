@@ -2,11 +2,12 @@
 
 use pcbflow_core::evidence::{Matcher, NumberTest, Pattern, Source, codes};
 use pcbflow_core::row::{
-    BUDGET, Notify, Recheck, Resume, Row, RowBudget, Rung, Severity, Texts, Waits,
+    Available, BUDGET, Notify, Recheck, Resume, Row, RowBudget, Rung, Severity, Texts, Waits,
 };
 
 use super::{
     BROWSER, DEADLINE, ELSEWHERE, FORBIDDEN, LATER, OF_THE_EDITOR, UNAUTHORIZED, diagnosis_only,
+    real,
 };
 use crate::signals;
 
@@ -157,10 +158,8 @@ pub const BR_6: Row = Row {
         ask_kind: "open_editor",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only(
-        "real Chromium, ended by signal 9 while idle, during a create, during a save",
-    ),
-    available: LATER,
+    recipe: real("real Chromium, ended by signal 9 while idle, during a create, during a save"),
+    available: Available::Now,
     passing: false,
 };
 

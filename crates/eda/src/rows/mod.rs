@@ -90,3 +90,13 @@ const OF_THE_EDITOR: Pattern =
 const fn diagnosis_only(how: &'static str) -> Recipe {
     Recipe { kind: RecipeKind::DiagnosisOnly, how }
 }
+
+/// Recipe of a row that the stand-in editor makes happen, in a real browser.
+const fn stand_in(how: &'static str) -> Recipe {
+    Recipe { kind: RecipeKind::SmallProgram, how }
+}
+
+/// Recipe of a row that happens with the real browser itself.
+const fn real(how: &'static str) -> Recipe {
+    Recipe { kind: RecipeKind::Real, how }
+}

@@ -1,11 +1,13 @@
 //! The page: hangs, loading, injection and changed methods, EDA-7, 8, 9 and 11.
 
 use pcbflow_core::evidence::{Matcher, NumberTest, Pattern};
-use pcbflow_core::row::{BUDGET, Notify, Recheck, Resume, Row, RowBudget, Rung, Severity, Texts};
+use pcbflow_core::row::{
+    Available, BUDGET, Notify, Recheck, Resume, Row, RowBudget, Rung, Severity, Texts,
+};
 
 use super::{
     DEADLINE, EDITOR, FORBIDDEN, LATER, NOT_FOUND, OF_THE_EDITOR, REQUEST_TIMEOUT, SERVER_FAULT,
-    TOO_MANY, UNAUTHORIZED, diagnosis_only,
+    TOO_MANY, UNAUTHORIZED, diagnosis_only, stand_in,
 };
 use crate::signals;
 
@@ -145,11 +147,11 @@ pub const EDA_7: Row = Row {
         ask_kind: "reopen_editor",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only(
+    recipe: stand_in(
         "the stand-in editor loops at once, from a timer, re-entering; waits for ever; shows an \
          alert; its process is stopped",
     ),
-    available: LATER,
+    available: Available::Now,
     passing: false,
 };
 

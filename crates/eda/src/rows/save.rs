@@ -1,11 +1,11 @@
 //! Saving and reading back: EDA-12, EDA-13, EDA-14.
 
 use pcbflow_core::evidence::{Matcher, Pattern, Source};
-use pcbflow_core::row::{BUDGET, Notify, Recheck, Resume, Row, Rung, Severity, Texts};
+use pcbflow_core::row::{Available, BUDGET, Notify, Recheck, Resume, Row, Rung, Severity, Texts};
 
 use super::{
     DEADLINE, EDITOR, FORBIDDEN, LATER, NOT_FOUND, OF_THE_EDITOR, REQUEST_TIMEOUT, SERVER_FAULT,
-    TOO_MANY, UNAUTHORIZED, diagnosis_only,
+    TOO_MANY, UNAUTHORIZED, diagnosis_only, stand_in,
 };
 use crate::signals;
 
@@ -104,11 +104,11 @@ pub const EDA_12: Row = Row {
         ask_kind: "save_board",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only(
+    recipe: stand_in(
         "the stand-in editor's save answers false, never, or true without a new revision; the \
          tab goes between done and save",
     ),
-    available: LATER,
+    available: Available::Now,
     passing: false,
 };
 
@@ -213,7 +213,7 @@ pub const EDA_14: Row = Row {
         ask_kind: "nothing",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only("the stand-in editor keeps its snapshot until a fresh evaluate"),
-    available: LATER,
+    recipe: stand_in("the stand-in editor keeps its snapshot until a fresh evaluate"),
+    available: Available::Now,
     passing: false,
 };

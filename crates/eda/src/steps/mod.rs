@@ -1,0 +1,147 @@
+//! The step kinds of the editor.
+
+pub(crate) mod kinds;
+mod open;
+mod read_back;
+pub(crate) mod save;
+pub(crate) mod script;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pcbflow_core::check::{CheckResult, Finding, FindingItem, FindingSeverity, Limits};
+use pcbflow_core::event::ReadBack;
+use pcbflow_core::ids::Digest;
+use pcbflow_core::manifest::CheckSpec;
+use pcbflow_core::ports::{Observation, Services, StepContext, StepResult};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::desk::{Desk, Kind, View, Want};
+use crate::settings::EditorSettings;
+use crate::trouble::{TOOL, Trouble};
+
+/// Record that names the project which `eda/open` opened.
+pub(crate) const PROJECT_RECORD: &str = "eda.project";
+/// Record with the editor's version.
+pub(crate) const VERSION_RECORD: &str = "eda.version";
+
+/// One step at the desk.
+pub(crate) struct Step<'a> {
+    pub context: &'a StepContext,
+    pub services: &'a Services,
+    pub settings: &'a EditorSettings,
+    pub desk: &'a mut Desk,
+    pub until: Instant,
+}
+
+impl Step<'_> {
+    /// Carries out the step.
+    pub async fn run(&mut self) -> Observation {
+        let kind = self.context.step.uses.as_str().to_owned();
+        let done = match kind.as_str() {
+            "eda/open" => self.open().await,
+            "eda/script" => self.script().await,
+            "eda/save" => self.save_step().await,
+            "eda/read-back" => self.read_back_step().await,
+            other => Err(Trouble::failed(&format!("{other} is no kind of this release"))),
+        };
+        done.unwrap_or_else(|trouble| trouble.observation(&kind))
+    }
+
+    /// Looks whether the effect of the step is there.
+    pub async fn look_back(&mut self) -> ReadBack {
+        match self.context.step.uses.as_str() {
+            "eda/script" => self.script_read_back().await,
+            _ => ReadBack::Unclear,
+        }
+    }
+
+    /// What this step works on.
+    pub fn want(&self, methods: &[&str], writes: bool) -> Result<Want, Trouble> {
+        let step = &self.context.step;
+        let project = step.arg_str("project").map(str::to_owned);
+        let project = project.or_else(|| self.context.records.get(PROJECT_RECORD).cloned());
+        let Some(project) = project else {
+            return Err(Trouble::failed("no project: name it, or put a step eda/open before"));
+        };
+        let methods = methods.iter().map(|m| (*m).to_owned()).collect();
+        let document = step.arg_str("page").map(str::to_owned);
+        Ok(Want { project, document, kind: Kind::Page, methods, writes })
+    }
+
+    /// Brings it to the front.
+    pub async fn ready(&mut self, want: &Want) -> Result<View, Trouble> {
+        self.services.progress.doing(&self.context.key, "opening the drawing in EasyEDA");
+        self.desk.ready(self.settings, want, self.until).await
+    }
+
+    /// Limits of the step's own check.
+    pub fn limits(&self) -> Limits {
+        match self.context.step.check {
+            CheckSpec::ReportClean(limits) => limits,
+            _ => Limits::default(),
+        }
+    }
+}
+
+/// An attempt whose check ran.
+pub(crate) fn checked(check: CheckResult, summary: &str, view: Option<&View>) -> Observation {
+    let tool = view.map_or_else(|| TOOL.to_owned(), |v| format!("{TOOL} {}", v.version));
+    Observation {
+        tool: tool.trim_end().to_owned(),
+        summary: summary.to_owned(),
+        ..Observation::of(StepResult::Checked(check))
+    }
+}
+
+/// An error that a check found; equal ones are told apart by their number.
+pub(crate) fn finding(engine: &str, rule: &str, message: &str, item: &str) -> Finding {
+    let digest = Digest::of(format!("{engine}\n{rule}\n{message}\n{item}").as_bytes()).to_string();
+    Finding {
+        id: digest.get(..12).unwrap_or(&digest).to_owned(),
+        engine: engine.to_owned(),
+        rule: rule.to_owned(),
+        severity: FindingSeverity::Error,
+        message: message.to_owned(),
+        items: vec![FindingItem {
+            text: item.to_owned(),
+            uuid: String::new(),
+            at_nm: None,
+            part: None,
+            net: None,
+        }],
+        excluded: None,
+        apart: false,
+    }
+}
+
+/// Gives equal findings ids of their own.
+pub(crate) fn numbered(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    for finding in &mut findings {
+        let count = seen.entry(finding.id.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            finding.id = format!("{}-{count}", finding.id);
+        }
+    }
+    findings
+}
+
+/// A text or a list of texts of the step's arguments.
+pub(crate) fn texts(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(all)) => {
+            all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A fault of the file system.
+pub(crate) fn of_file(what: &str, path: &Path, error: &std::io::Error) -> Trouble {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    Trouble::failed(&format!("{what} {name}: {error}"))
+}

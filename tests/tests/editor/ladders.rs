@@ -1,0 +1,154 @@
+//! Failures of the editor and the browser, made to happen while a block is placed: the right row,
+//! its rungs in their order, and the block there exactly once after them.
+
+use pcbflow_core::event::{Fact, RecoveryOutcome};
+use serde_json::{Value, json};
+
+use super::place::{BOARD, Place};
+
+/// Classes of the failures in their order.
+fn classes(place: &Place) -> Vec<String> {
+    let class = |fact: Fact| match fact {
+        Fact::FailureDiagnosed { class, .. } => Some(class.to_string()),
+        _ => None,
+    };
+    place.test.facts(BOARD).into_iter().filter_map(class).collect()
+}
+
+/// Rungs that were tried, with whether each says that it did its work.
+fn rungs(place: &Place) -> Vec<(String, bool)> {
+    let rung = |fact: Fact| match fact {
+        Fact::RecoveryFinished { rung, outcome, .. } => {
+            Some((rung, outcome == RecoveryOutcome::Done))
+        }
+        _ => None,
+    };
+    place.test.facts(BOARD).into_iter().filter_map(rung).collect()
+}
+
+/// Runs the board with a fault armed; it is healed, the failure has this class.
+#[track_caller]
+fn healed(fault: &Value, class: &str) -> Place {
+    let place = Place::one_block();
+    place.editor.arm(fault);
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{fault}: {done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == class), "{fault}: {}", place.story());
+    assert!(!classes(&place).is_empty(), "{fault} never struck: {}", place.story());
+    place.assert_whole();
+    place
+}
+
+fn hang(variant: &str, landed: bool) -> Value {
+    json!({
+        "id": "EDA-7", "variant": variant, "count": 1, "params": { "landed": landed },
+        "scope": { "api": "sch_PrimitiveWire.create" },
+    })
+}
+
+#[track_caller]
+fn assert_rungs(place: &Place, wanted: &[(&str, bool)]) {
+    let found = rungs(place);
+    let found: Vec<(&str, bool)> = found.iter().map(|(r, d)| (r.as_str(), *d)).collect();
+    assert_eq!(found, wanted, "{}", place.story());
+}
+
+#[test]
+fn eda_7_a_call_that_never_comes_back_costs_no_reset() {
+    for landed in [false, true] {
+        let place = healed(&hang("never", landed), "EDA-7");
+        assert_rungs(&place, &[("read-events", false), ("probe-page", true)]);
+        // One to find the project by its name, one to work in.
+        assert_eq!(place.editor.events("window_loaded").len(), 2, "no tab was replaced");
+    }
+}
+
+#[test]
+fn eda_7_a_loop_is_stopped_and_what_was_drawn_stays() {
+    for variant in ["loop", "promise_loop", "timer_loop"] {
+        let place = healed(&hang(variant, false), "EDA-7");
+        let rungs = [("read-events", false), ("probe-page", false), ("end-script", true)];
+        assert_rungs(&place, &rungs);
+        assert_eq!(place.calls("sch_PrimitiveComponent.create"), 3, "the first part stayed");
+    }
+}
+
+#[test]
+fn eda_7_an_alert_is_answered() {
+    let place = healed(&hang("alert", true), "EDA-7");
+    assert_rungs(&place, &[("read-events", true)]);
+}
+
+#[test]
+fn eda_7_a_page_that_can_not_be_stopped_gets_a_new_tab_before_the_old_one_goes() {
+    for variant in ["reenter", "sync_xhr"] {
+        let place = healed(&hang(variant, false), "EDA-7");
+        let rungs = [
+            ("read-events", false),
+            ("probe-page", false),
+            ("end-script", false),
+            ("fresh-tab", true),
+        ];
+        assert_rungs(&place, &rungs);
+        let at = |kind: &str, n: usize| {
+            place.editor.events(kind).get(n).map(|e| e["at_ms"].as_u64().unwrap_or(0))
+        };
+        let (second, gone) = (at("window_loaded", 2), at("window_gone", 1));
+        assert!(second.is_some() && second < gone, "{variant}: {second:?} {gone:?}");
+    }
+}
+
+#[test]
+fn eda_12_a_save_that_did_not_happen_is_made_again() {
+    for (variant, params) in
+        [("save_false", json!({})), ("save_lies", json!({})), ("save_http", json!({}))]
+    {
+        let fault = json!({ "id": "EDA-12", "variant": variant, "count": 1, "params": params });
+        let place = Place::one_block();
+        place.editor.arm(&fault);
+        let done = place.test.pcbflow(&["run", BOARD]);
+        assert_eq!(done.exit, Some(0), "{variant}: {done}\n{}", place.story());
+        place.assert_whole();
+    }
+    // Lies that last are found out by the load that follows.
+    let place = healed(&json!({ "id": "EDA-12", "variant": "save_lies", "count": 2 }), "EDA-12");
+    assert!(place.calls("sch_PrimitiveComponent.create") >= 3, "{}", place.story());
+}
+
+#[test]
+fn eda_12_a_write_that_was_dropped_is_made_again() {
+    let fault = json!({
+        "id": "EDA-12", "variant": "dropped", "count": 1,
+        "scope": { "api": "sch_PrimitiveComponent.createNetFlag" },
+    });
+    healed(&fault, "EDA-12");
+}
+
+#[test]
+fn eda_14_a_read_that_is_behind_is_waited_for() {
+    let fault = json!({
+        "id": "EDA-14", "variant": "slow_reads", "ms": 20_000, "params": { "settle_ms": 1_200 },
+    });
+    let place = Place::one_block();
+    place.editor.arm(&fault);
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    place.assert_whole();
+    assert_eq!(place.calls("sch_PrimitiveComponent.create"), 3, "a late read is no lost write");
+}
+
+#[test]
+fn br_6_a_browser_that_dies_in_the_middle_is_started_again() {
+    let place = Place::one_block();
+    place.editor.set(&json!({ "latency": { "create": 300 } }));
+    let running = place.test.start(&["run", BOARD]);
+    super::browser::until("some objects are there", &place.editor, |_| {
+        place.calls("sch_PrimitiveWire.create") >= 3
+    });
+    super::blocks::kill_browsers_below(&place.test.path("home"));
+    let done = running.wait();
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert_eq!(classes(&place), ["BR-6"], "{}", place.story());
+    assert_rungs(&place, &[("reload-tab", false), ("relaunch", true)]);
+    place.assert_whole();
+}
