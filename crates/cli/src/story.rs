@@ -137,6 +137,15 @@ pub struct Extent {
     pub checks_only: bool,
 }
 
+/// The message about what keeps a command from its work. No ask is open, so nothing is to be said
+/// afterwards: the command is given again.
+#[must_use]
+pub fn loose_message(row: &Row) -> Option<Message> {
+    let mut story = Story::new(row, Place::default(), Outcome::Escalated);
+    story.resume = Resume::Nothing;
+    story.message().ok()
+}
+
 /// The summary of a run.
 #[must_use]
 pub fn run_message(board: &BoardName, end: RunEnd, did: Extent) -> Option<Message> {
