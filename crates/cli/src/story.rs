@@ -116,13 +116,14 @@ fn tries(step: &StepState) -> Vec<Try> {
 
 /// The message about a loose failure of a class, with nothing tried: for `diagnose`.
 #[must_use]
-pub fn class_message(row: &Row, slots: Slots) -> Option<Message> {
+pub fn class_message(row: &Row, slots: Slots, variant: Option<&str>) -> Option<Message> {
     let mut story = Story::new(row, Place::default(), Outcome::Escalated);
     if !matches!(row.texts.resume, Resume::Nothing) {
         // Nothing runs that could go on by itself.
         story.resume = Resume::Retry;
     }
     story.slots = slots;
+    story.variant = variant.map(str::to_owned);
     story.message().ok()
 }
 
@@ -208,7 +209,7 @@ pub fn asked(
         of_step.or_else(|| {
             // A step that publishes asks before it ever failed.
             let about = ask.kind != GO_AHEAD_ASK;
-            about.then(|| class_message(c.row(&ask.class)?, Slots::default())).flatten()
+            about.then(|| class_message(c.row(&ask.class)?, Slots::default(), None)).flatten()
         })
     });
     match message {

@@ -100,6 +100,14 @@ pub const VARIANTS: &[Variant] = &[
         ask: Some("Put a good copy of the design file back"),
     },
     Variant {
+        class: "KI-7",
+        name: "not_loaded",
+        what: "KiCad can't load a design file of this board.",
+        why: Some("It is not there, it is damaged, or another KiCad version made it."),
+        healed: "KiCad loads the design files again.",
+        ask: Some("Check that KiCad opens this board"),
+    },
+    Variant {
         class: "SC-2",
         name: "program_missing",
         what: "I can't run the step {step} without {items}.",

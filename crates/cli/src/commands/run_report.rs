@@ -44,7 +44,7 @@ pub(super) fn board_answer(
     }
     let mut lines = Vec::new();
     decide_failure(app, site, report, state, &mut envelope, &mut lines);
-    finding_lines(app, report, &mut lines);
+    finding_lines(app, drive.command, report, &mut lines);
     if report.steps.is_empty() {
         lines.push("No step ran: project.yaml names none, so nothing is known.".to_owned());
     }
@@ -155,14 +155,17 @@ fn answer_command(site: &Site, report: &RunReport, ask: &AskState) -> String {
     story::answer_command(ask, Some(&report.board).filter(|_| site.several_boards()))
 }
 
-fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
+fn finding_lines(app: &App, command: &str, report: &RunReport, lines: &mut Vec<String>) {
     for step in &report.steps {
         // A step that fails on nothing else fails on those apart: its limits include them.
         let with_apart = fails_on_apart(step);
         let counted = |f: &&Finding| f.excluded.is_none() && (with_apart || !f.apart);
         let mut counted: Vec<&Finding> = step.findings.iter().filter(counted).collect();
-        // What decides comes first, for only some are shown.
-        counted.sort_by_key(|f| f.severity != FindingSeverity::Error);
+        // What decides comes first, then kind by kind, for only some are shown.
+        counted.sort_by(|a, b| {
+            let rank = |f: &Finding| f.severity != FindingSeverity::Error;
+            rank(a).cmp(&rank(b)).then_with(|| a.rule.cmp(&b.rule))
+        });
         let c = step.counts;
         if counted.is_empty() && c.apart == 0 && c.excluded == 0 {
             continue;
@@ -185,8 +188,10 @@ fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
         }
         if counted.len() > FINDINGS_SHOWN_MAX {
             lines.push(format!(
-                "  and {} more; --json lists all",
-                counted.len() - FINDINGS_SHOWN_MAX
+                "  and {} more; all {} are in the answer of: pcbflow {command} {} --json",
+                counted.len() - FINDINGS_SHOWN_MAX,
+                counted.len(),
+                report.board
             ));
         }
     }
