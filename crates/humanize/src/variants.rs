@@ -108,6 +108,14 @@ pub const VARIANTS: &[Variant] = &[
         ask: Some("Check that KiCad opens this board"),
     },
     Variant {
+        class: "SC-6",
+        name: "unsettled",
+        what: "I can't tell if the step {step} did its work.",
+        why: Some("It did not end well, and it may run only once."),
+        healed: "The step did its work.",
+        ask: Some("Look at what the step {step} made"),
+    },
+    Variant {
         class: "SC-2",
         name: "program_missing",
         what: "I can't run the step {step} without {items}.",
@@ -118,10 +126,10 @@ pub const VARIANTS: &[Variant] = &[
     Variant {
         class: "SC-2",
         name: "package_missing",
-        what: "I can't run the step {step} without the package {items}.",
-        why: Some("This package is not on this computer."),
+        what: "I can't run the step {step} without {items}.",
+        why: Some("Its program needs that, and it is not installed here."),
         healed: "What was missing is installed now.",
-        ask: Some("Install the package {items}"),
+        ask: Some("Install {items}"),
     },
     Variant {
         class: "GIT-2",

@@ -81,6 +81,7 @@ fn decide_failure(
     lines: &mut Vec<String>,
 ) {
     let asked = report.asks.first().and_then(|a| a.step.clone());
+    let mut told: Vec<&AskState> = Vec::new();
     for step in &report.steps {
         let Some(known) = state.steps.get(&step.key) else { continue };
         let Some(failure) = &known.failure else { continue };
@@ -109,6 +110,7 @@ fn decide_failure(
                 lines.push(format!("This holds up as well: {}", names.join(", ")));
             }
             lines.push(format!("When it is done: {}", answer_command(site, report, ask)));
+            told.push(ask);
         }
         let decides = match &asked {
             Some(key) => *key == step.key,
@@ -122,6 +124,25 @@ fn decide_failure(
             envelope.attempts = Some(known.attempts);
         }
         envelope.events.push(failure.seq.to_string());
+    }
+    // Asked for another reason than a failure, or by an earlier run: told all the same.
+    for ask in report.asks.iter().filter(|a| !told.iter().any(|t| t.id == a.id)) {
+        let catalogue = &site.policy.catalogue;
+        let Some(message) = story::ask_message(catalogue, &report.board, state, ask) else {
+            continue;
+        };
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(story::lines(&app.ui, &message));
+        lines.push(format!("When it is done: {}", answer_command(site, report, ask)));
+        if envelope.human.is_none() {
+            envelope.class = Some(ask.class.to_string());
+            envelope.phase = ask.step.as_ref().map(|k| k.phase.to_string());
+            envelope.step = ask.step.as_ref().map(|k| k.step.to_string());
+            envelope.human = Some(story::parts(&message));
+            envelope.events.push(ask.seq.to_string());
+        }
     }
 }
 
