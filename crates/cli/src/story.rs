@@ -214,13 +214,17 @@ pub fn ask_message(
     story.work = Work::Saved;
     story.go_ahead = ask.kind == GO_AHEAD_ASK;
     let unsettled = key.and_then(|key| state.steps.get(key)).is_some_and(|s| s.unsettled);
-    story.variant = unsettled.then(|| UNSETTLED.to_owned());
+    // Without a failure a go-ahead is about what the step itself does: it publishes.
+    let form = if story.go_ahead { Some(PUBLISHES) } else { Some(UNSETTLED).filter(|_| unsettled) };
+    story.variant = form.map(str::to_owned);
     if !matches!(row.texts.resume, Resume::Nothing) {
         story.resume = Resume::Retry;
     }
     story.message().ok()
 }
 
+/// Form of an ask about a step that publishes.
+const PUBLISHES: &str = "publishes";
 /// Form of an ask about a step that may run only once and may have done its work.
 const UNSETTLED: &str = "unsettled";
 

@@ -109,6 +109,14 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant {
         class: "SC-6",
+        name: "publishes",
+        what: "The step {step} waits for your yes.",
+        why: Some("It gives something out of this house, which can't be taken back."),
+        healed: "The step ran after your yes.",
+        ask: None,
+    },
+    Variant {
+        class: "SC-6",
         name: "unsettled",
         what: "I can't tell if the step {step} did its work.",
         why: Some("It did not end well, and it may run only once."),
