@@ -21,7 +21,7 @@ pub const BOARD_PROJECTION_VERSION: u32 = 5;
 const ASKS_KEPT_MAX: usize = 200;
 
 /// What closes an ask when a run begins: whether it still stands, this run finds out.
-const NEW_RUN: &str = "new run";
+pub const NEW_RUN: &str = "new run";
 
 /// Slot of a diagnosed failure that holds a line shown beside its message, as it is: the file or
 /// the command that a message may not hold.

@@ -10,7 +10,7 @@ pub use tables::fact_name;
 
 pub use board::{
     AskState, BESIDE_SLOT, BOARD_PROJECTION, BOARD_PROJECTION_VERSION, BoardState, CAUSE_SLOT,
-    INSTALL_SLOT, PhaseState, RunState,
+    INSTALL_SLOT, NEW_RUN, PhaseState, RunState,
 };
 pub use step::{Decided, FailureState, Lesson, PassState, Planned, Seen, Stage, StepState, Tried};
 
