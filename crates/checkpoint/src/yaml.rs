@@ -11,6 +11,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Error as Saphyr, Location, Spanned};
 
 /// Most bytes of a manifest.
@@ -250,8 +251,9 @@ pub fn text_of(bytes: &[u8]) -> Result<&str, YamlFault> {
     if bytes.len() > MANIFEST_BYTES_MAX {
         return Err(fault(
             Place::START,
-            format!("the file has {} bytes, at most {MANIFEST_BYTES_MAX} are read", bytes.len()),
-            "check that this is the board's manifest and not another file",
+            // Of a longer file no more is read, so how long it is is not known here.
+            format!("the file has more than {MANIFEST_BYTES_MAX} bytes, the most of a manifest"),
+            "check that it is the board's manifest, and move lists and data into files of their own",
         ));
     }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -313,6 +315,49 @@ fn marks(text: &str) -> Result<(), YamlFault> {
 /// # Errors
 /// The first fault of the text, with place and remedy.
 pub fn parse(bytes: &[u8]) -> Result<Node, YamlFault> {
+    read(bytes, DuplicateKeyPolicy::Error)
+}
+
+/// The same for telling all faults at once: keys that are there twice are faults of their own, and
+/// the tree holds the first of them.
+///
+/// # Errors
+/// As [`parse`], keys that are there twice left out.
+pub fn parse_doubled(bytes: &[u8]) -> Result<(Node, Vec<YamlFault>), YamlFault> {
+    let mut tree = read(bytes, DuplicateKeyPolicy::PassThrough)?;
+    let mut doubled = Vec::new();
+    single(&mut tree, &mut doubled);
+    Ok((tree, doubled))
+}
+
+/// Takes later entries of the same key out of every mapping. The tree is at most [`DEPTH_MAX`] deep.
+fn single(node: &mut Node, doubled: &mut Vec<YamlFault>) {
+    match &mut node.data {
+        Data::List(list) => list.iter_mut().for_each(|item| single(item, doubled)),
+        Data::Map(entries) => {
+            let mut seen = std::collections::BTreeSet::new();
+            entries.retain(|entry| {
+                let first = seen.insert(entry.key.clone());
+                if !first {
+                    doubled.push(twice(entry.at, Some(&entry.key)));
+                }
+                first
+            });
+            entries.iter_mut().for_each(|entry| single(&mut entry.node, doubled));
+        }
+        _ => {}
+    }
+}
+
+fn twice(at: Place, key: Option<&str>) -> YamlFault {
+    let what = match key {
+        Some(key) => format!("the key '{key}' is there twice"),
+        None => "a key is there twice".to_owned(),
+    };
+    fault(at, what, "keep one of the two")
+}
+
+fn read(bytes: &[u8], duplicate_keys: DuplicateKeyPolicy) -> Result<Node, YamlFault> {
     let text = text_of(bytes)?;
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -328,6 +373,7 @@ pub fn parse(bytes: &[u8]) -> Result<Node, YamlFault> {
             max_total_replayed_events: NODES_MAX,
             max_replay_stack_depth: 8,
         },
+        duplicate_keys: duplicate_keys,
         strict_booleans: true,
         leading_zero_numbers_as_strings: true,
         reject_unsupported_tags: true,
@@ -343,14 +389,7 @@ fn in_words(error: &Saphyr) -> YamlFault {
     match error {
         // A fault met while an alias is written out; the library wraps it once.
         Saphyr::AliasError { error, .. } => YamlFault { at, ..in_words(error.without_snippet()) },
-        Saphyr::DuplicateMappingKey { key, .. } => fault(
-            at,
-            match key {
-                Some(key) => format!("the key '{key}' is there twice"),
-                None => "a key is there twice".to_owned(),
-            },
-            "keep one of the two",
-        ),
+        Saphyr::DuplicateMappingKey { key, .. } => twice(at, key.as_deref()),
         Saphyr::MultipleDocuments { .. } => fault(
             at,
             "a second document starts here",

@@ -336,6 +336,8 @@ pub enum LedgerCommand {
         #[arg(add = ArgValueCandidates::new(complete::boards))]
         board: Option<String>,
     },
+    /// Go on without a record that is damaged or gone; it is put aside and nothing is taken over
+    StartOver,
 }
 
 /// `config`.

@@ -109,7 +109,11 @@ impl From<LedgerError> for CommandError {
                 .hint("free some disk space; nothing that was recorded is lost"),
             LedgerError::Damaged { .. } => CommandError::new(Kind::HistoryBroken, text)
                 .class("LG-2")
-                .hint("'pcbflow ledger verify' names the last good event; nothing was changed"),
+                .hint("'pcbflow ledger verify' names the last good event; nothing was changed")
+                .hint(
+                    "to go on: put the folder .pcbflow back from a backup, or say \
+                     'pcbflow ledger start-over'",
+                ),
             LedgerError::Newer { .. } => CommandError::new(Kind::Config, text)
                 .class("LG-3")
                 .hint("install the newest release of pcbflow"),

@@ -183,7 +183,7 @@ fn finish(app: &App, name: &str, result: Result<Answer, CommandError>) -> Exit {
 fn told(app: &App, error: &CommandError) -> Vec<String> {
     let class = error.class.and_then(|c| pcbflow_core::ids::ClassId::new(c).ok());
     let row = class.and_then(|c| compose::rows().into_iter().find(|r| r.id == c.as_str()));
-    let message = row.and_then(|row| story::class_message(&row, Default::default()));
+    let message = row.and_then(|row| story::loose_message(&row));
     message.map_or_else(Vec::new, |m| story::lines(&app.ui, &m))
 }
 

@@ -8,8 +8,8 @@ use pcbflow_core::row::{Resume, Row, RungKind};
 use pcbflow_humanize::message::{Message, Part};
 use pcbflow_humanize::notice::{RunEnd, RunSummary};
 use pcbflow_humanize::render;
-use pcbflow_humanize::slots::{Board, PhaseName, Slot, Slots, StepName};
-use pcbflow_humanize::story::{Outcome, Place, Story, Try, TryResult, Work, go_ahead_question};
+use pcbflow_humanize::slots::{Board, PhaseName, Slots, StepName};
+use pcbflow_humanize::story::{Outcome, Place, Story, Try, TryResult, Work};
 
 use crate::envelope::{AskOut, HumanParts};
 use crate::ui::Ui;
@@ -121,13 +121,14 @@ fn tries(step: &StepState) -> Vec<Try> {
 
 /// The message about a loose failure of a class, with nothing tried: for `diagnose`.
 #[must_use]
-pub fn class_message(row: &Row, slots: Slots) -> Option<Message> {
+pub fn class_message(row: &Row, slots: Slots, variant: Option<&str>) -> Option<Message> {
     let mut story = Story::new(row, Place::default(), Outcome::Escalated);
     if !matches!(row.texts.resume, Resume::Nothing) {
         // Nothing runs that could go on by itself.
         story.resume = Resume::Retry;
     }
     story.slots = slots;
+    story.variant = variant.map(str::to_owned);
     story.message().ok()
 }
 
@@ -140,6 +141,15 @@ pub struct Extent {
     pub healed: u64,
     /// Only checks were asked for.
     pub checks_only: bool,
+}
+
+/// The message about what keeps a command from its work. No ask is open, so nothing is to be said
+/// afterwards: the command is given again.
+#[must_use]
+pub fn loose_message(row: &Row) -> Option<Message> {
+    let mut story = Story::new(row, Place::default(), Outcome::Escalated);
+    story.resume = Resume::Nothing;
+    story.message().ok()
 }
 
 /// The summary of a run.
@@ -191,6 +201,38 @@ pub fn answer_command(ask: &AskState, board: Option<&BoardName>) -> String {
     format!("pcbflow answer {} {value}{board}", ask.id)
 }
 
+/// The message behind an ask: about its step's failure, or, where the step met none, about what
+/// its row says of the step.
+#[must_use]
+pub fn ask_message(
+    catalogue: &Catalogue,
+    board: &BoardName,
+    state: &BoardState,
+    ask: &AskState,
+) -> Option<Message> {
+    let key = ask.step.as_ref();
+    if let Some(told) = key.and_then(|key| failure_message(catalogue, board, state, key)) {
+        return Some(told);
+    }
+    let row = catalogue.row(&ask.class)?;
+    let mut story = Story::new(row, place(board, key), Outcome::Escalated);
+    story.work = Work::Saved;
+    story.go_ahead = ask.kind == GO_AHEAD_ASK;
+    let unsettled = key.and_then(|key| state.steps.get(key)).is_some_and(|s| s.unsettled);
+    // Without a failure a go-ahead is about what the step itself does: it publishes.
+    let form = if story.go_ahead { Some(PUBLISHES) } else { Some(UNSETTLED).filter(|_| unsettled) };
+    story.variant = form.map(str::to_owned);
+    if !matches!(row.texts.resume, Resume::Nothing) {
+        story.resume = Resume::Retry;
+    }
+    story.message().ok()
+}
+
+/// Form of an ask about a step that publishes.
+const PUBLISHES: &str = "publishes";
+/// Form of an ask about a step that may run only once and may have done its work.
+const UNSETTLED: &str = "unsettled";
+
 /// What an ask wants of the person, in the words of its row.
 #[must_use]
 pub fn asked(
@@ -199,23 +241,11 @@ pub fn asked(
     state: &BoardState,
     ask: &AskState,
 ) -> String {
-    let message = catalogue.and_then(|c| {
-        let of_step = ask.step.as_ref().and_then(|key| failure_message(c, board, state, key));
-        of_step.or_else(|| {
-            // A step that publishes asks before it ever failed.
-            let about = ask.kind != GO_AHEAD_ASK;
-            about.then(|| class_message(c.row(&ask.class)?, Slots::default())).flatten()
-        })
-    });
-    match message {
-        Some(message) => message.part(Part::Ask).as_str().to_owned(),
-        None if ask.kind == GO_AHEAD_ASK => {
-            let step = ask.step.as_ref().and_then(|key| StepName::new(key.step.as_str()).ok());
-            let slots = step.into_iter().fold(Slots::default(), |s, n| s.with(Slot::Step(n)));
-            go_ahead_question(ask.class.as_str(), &slots).as_str().to_owned()
-        }
-        None => format!("{} is needed for {}.", ask.kind, ask.tool),
-    }
+    let message = catalogue.and_then(|c| ask_message(c, board, state, ask));
+    message.map_or_else(
+        || format!("{} is needed for {}.", ask.kind, ask.tool),
+        |m| m.part(Part::Ask).as_str().to_owned(),
+    )
 }
 
 /// What a message may not hold and the person needs for an open failure: a file by its path, or

@@ -55,8 +55,13 @@ pub const PERSON_RUNG: &str = "ask";
 /// The words that answer an ask of this kind. Every other one would be recorded and mean nothing.
 #[must_use]
 pub fn answers(kind: &str) -> &'static [&'static str] {
-    // A go-ahead may be looked at again, as every ask.
-    if kind == GO_AHEAD_ASK { &["yes", "no", RETRY_ANSWER] } else { &[RETRY_ANSWER] }
+    match kind {
+        // A go-ahead may be looked at again, as every ask.
+        GO_AHEAD_ASK => &["yes", "no", RETRY_ANSWER],
+        // What the person has done by then is what is tried again.
+        "sign_in" => &[RETRY_ANSWER, "push"],
+        _ => &[RETRY_ANSWER],
+    }
 }
 
 /// Note that holds the answer to the go-ahead of a class. A yes to one class's action is none to

@@ -331,3 +331,20 @@ fn a_go_ahead_asks_for_a_yes_or_a_no() {
     // Where the step has no name that can be shown, the question is still one.
     assert!(super::go_ahead_question("SC-6", &Slots::default()).as_str().contains("'yes'"));
 }
+
+#[test]
+fn every_variant_keeps_to_the_rubric() {
+    let step = Slot::Step(StepName::new("panel").unwrap());
+    let items = Slot::read("items", "kikit").unwrap();
+    let slots = Slots::default().with(step).with(items).with(Slot::Count(2));
+    let slots = slots.with(Slot::read("parts", "D4").unwrap());
+    for v in crate::variants::VARIANTS {
+        let texts = [Some(v.what), v.why, Some(v.healed), v.ask];
+        for text in texts.into_iter().flatten() {
+            let text = fill(text, &slots).unwrap_or_else(|e| panic!("{} {}: {e}", v.class, v.name));
+            let faults = crate::rubric::check_short_text(&text);
+            let plain = faults.iter().all(|f| !matches!(f.rule, crate::rubric::Rule::R18));
+            assert!(plain, "{} {}: {faults:?}", v.class, v.name);
+        }
+    }
+}

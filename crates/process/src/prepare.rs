@@ -40,9 +40,20 @@ pub struct Prepared {
 pub fn evidence(context: &StepContext, program: &str) -> Evidence {
     let mut evidence = Evidence::new(context.step.uses.as_str(), program_name(program));
     if !context.step.install.is_empty() {
-        evidence.slots.insert(INSTALL_SLOT.into(), context.step.install.join(" "));
+        let words: Vec<String> = context.step.install.iter().map(|w| typed(w)).collect();
+        evidence.slots.insert(INSTALL_SLOT.into(), words.join(" "));
     }
     evidence
+}
+
+/// An argument as a person types it: in quotes where a shell would take it apart.
+fn typed(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// Variables that every program of a step gets.

@@ -157,10 +157,16 @@ impl<R: Read> Reader<R> {
     /// Visits every frame and every piece of evidence, and checks each chain and the file's own
     /// digest. What a piece holds is checked by who takes it.
     fn walk(mut self, visit: &mut Walk<'_>, piece: &mut Pieces<'_>) -> Result<(), LedgerError> {
-        let with_evidence = match &self.take::<17>()? {
+        let unknown = || refused("the file is not an export that this release knows");
+        let head = self.take::<17>().map_err(|e| match e {
+            // Too short to say what it is.
+            LedgerError::Refused { .. } => unknown(),
+            other => other,
+        })?;
+        let with_evidence = match &head {
             MAGIC => false,
             MAGIC_EVIDENCE => true,
-            _ => return Err(refused("the file is not an export that this release knows")),
+            _ => return Err(unknown()),
         };
         let mut chain = Chain::new();
         let mut buffer = Vec::new();
@@ -235,8 +241,8 @@ struct Content {
 /// `blobs` before the first event that names it; what was removed here for good stays removed.
 ///
 /// # Errors
-/// [`LedgerError::Refused`] for a partial, foreign or forked file, [`LedgerError::Damaged`] for a
-/// broken chain in it, and everything that [`open`] answers.
+/// [`LedgerError::Refused`] for a partial, damaged, foreign or forked file, and everything that
+/// [`open`] answers about the record here.
 pub fn import(
     options: &OpenOptions,
     blobs: Option<&FileBlobs>,
@@ -244,11 +250,14 @@ pub fn import(
 ) -> Result<Moved, LedgerError> {
     let file = File::open(file).map_err(|e| fault::io("opening the export", &e))?;
     // Before anything is made here: a bad file leaves nothing behind.
-    reader(&file)?.walk(&mut |_, _, _, _| Ok(()), &mut |digest, packed| match evidence::fits(
-        &digest, packed,
-    ) {
+    let mut fits = |digest: Digest, packed: &[u8]| match evidence::fits(&digest, packed) {
         true => Ok(()),
         false => Err(refused("evidence in the file is not what its digest says")),
+    };
+    reader(&file)?.walk(&mut |_, _, _, _| Ok(()), &mut fits).map_err(|e| match e {
+        // It is the file that is bad; the record here was not even opened.
+        LedgerError::Damaged { what } => refused(format!("the export is damaged: {what}")),
+        other => other,
     })?;
     let opened = open(&OpenOptions { mode: Mode::Write, ..options.clone() })?;
     let ledger = opened.ledger;

@@ -166,8 +166,16 @@ fn publishing_waits_for_a_word_and_happens_once() {
     let text = board.text().replace("safety: once", "safety: publish");
     test.boards(&[&Manifest::new("b").phase("x")]);
     fs::write(test.board("b").join("project.yaml"), text).expect("a manifest");
-    let ask = test.json(4, &["run", "b"])["ask"]["id"].as_str().expect("an ask").to_owned();
+    let told = test.json(4, &["run", "b"]);
+    let ask = told["ask"]["id"].as_str().expect("an ask").to_owned();
+    let wants = told["human"]["ask"].as_str().expect("a question");
+    assert!(wants.ends_with("say 'yes' or 'no'."), "{told}");
     assert!(!test.path("published").exists(), "published without a word");
+    // Asked again, it is the same question, told in full with the line that answers it.
+    let again = test.pcbflow(&["run", "b"]);
+    again.exits(4);
+    assert!(again.stdout.contains(wants) || again.stdout.contains("'yes'"), "{again}");
+    assert!(again.stdout.contains(&format!("pcbflow answer {ask} yes")), "{again}");
     test.pcbflow(&["answer", &ask, "no"]).exits(0);
     // Declined is neither done nor proven.
     test.pcbflow(&["resume", "b"]).exits_one_of(&[4, 5]);

@@ -145,7 +145,11 @@ fn module_installed() {
 }
 
 fn module_missing() {
-    asked(&python_module("true"), "SC-2", &[]);
+    let test = python_module("true");
+    let wants = asked(&test, "SC-2", &[]).json()["human"]["ask"].clone();
+    assert_eq!(wants, "Install netlister, then say 'retry'.");
+    let status = test.pcbflow(&["status", BOARD]);
+    assert!(status.stdout.contains("Install command: sh -c true"), "{status}");
 }
 
 fn deadlines(test: &TestEnvironment) -> Vec<u64> {

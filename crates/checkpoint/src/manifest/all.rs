@@ -7,7 +7,7 @@ use pcbflow_core::ids::BoardName;
 use pcbflow_core::manifest::{KindInfo, Manifest, ManifestFault, faults};
 
 use super::convert::{self, Partial, STEP_KEYS};
-use super::{ManifestError, PlacedFault, bounded, parsed};
+use super::{ManifestError, PlacedFault, bounded, parsed_doubled};
 use crate::paths::{self, PathError};
 
 /// What the subsystems see in the arguments of steps.
@@ -28,7 +28,7 @@ pub fn all_faults(
 ) -> Result<Vec<PlacedFault>, ManifestError> {
     let bytes = bounded(path)
         .map_err(|source| ManifestError::Unreadable { path: path.to_owned(), source })?;
-    let tree = parsed(path, &bytes)?;
+    let (tree, doubled) = parsed_doubled(path, &bytes)?;
     let (partial, mut list) = convert::partial(&tree);
     if let Some(partial) = partial {
         let manifest = &partial.manifest;
@@ -51,6 +51,7 @@ pub fn all_faults(
             remedy: f.remedy,
         }));
     }
+    list.extend(doubled);
     list.sort_by_key(|f| f.at);
     Ok(list)
 }

@@ -228,6 +228,19 @@ pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Document, ManifestError> {
 fn parsed(path: &Path, bytes: &[u8]) -> Result<Node, ManifestError> {
     let faults = |list| ManifestError::Faults { path: path.to_owned(), list };
     let tree = yaml::parse(bytes).map_err(|e| faults(vec![e.into()]))?;
+    with_own_lines(path, bytes, tree)
+}
+
+/// The same for telling all faults: keys that are there twice are told beside the others.
+fn parsed_doubled(path: &Path, bytes: &[u8]) -> Result<(Node, Vec<PlacedFault>), ManifestError> {
+    let faults = |list| ManifestError::Faults { path: path.to_owned(), list };
+    let (tree, doubled) = yaml::parse_doubled(bytes).map_err(|e| faults(vec![e.into()]))?;
+    let tree = with_own_lines(path, bytes, tree)?;
+    Ok((tree, doubled.into_iter().map(PlacedFault::from).collect()))
+}
+
+fn with_own_lines(path: &Path, bytes: &[u8], tree: Node) -> Result<Node, ManifestError> {
+    let faults = |list| ManifestError::Faults { path: path.to_owned(), list };
     if in_braces(bytes, &tree) {
         return Err(faults(vec![PlacedFault {
             at: tree.at,

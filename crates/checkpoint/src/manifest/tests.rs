@@ -246,3 +246,30 @@ phases:
     let other = all_faults(&path, &name, &kinds, &|_| Vec::new()).unwrap();
     assert!(other.len() == 1 && other[0].fault.contains("by its folder"), "{other:?}");
 }
+
+#[test]
+fn a_key_that_is_there_twice_hides_no_other_fault() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("project.yaml");
+    let text = "board: b\nboard: b\nphases:\n  - id: 01-x\n    stepz: []\n    id: 02-x\nextra: 1\n";
+    std::fs::write(&path, text).unwrap();
+    let board = pcbflow_core::ids::BoardName::new("b").unwrap();
+    let list = all_faults(&path, &board, &[], &|_| Vec::new()).unwrap();
+    let told: Vec<String> = list.iter().map(|f| format!("{}: {}", f.at.line, f.fault)).collect();
+    for want in
+        ["2: the key 'board' is there twice", "6: the key 'id' is there twice", "5: ", "7: "]
+    {
+        assert!(told.iter().any(|t| t.starts_with(want)), "{want}: {told:#?}");
+    }
+    // Read for a run it is refused as before.
+    assert!(read(&path).is_err());
+}
+
+#[test]
+fn a_file_that_is_too_large_is_told_without_a_number_that_nobody_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("project.yaml");
+    std::fs::write(&path, vec![b'#'; yaml::MANIFEST_BYTES_MAX * 3]).unwrap();
+    let error = read(&path).unwrap_err().to_string();
+    assert!(error.contains("more than 1048576 bytes"), "{error}");
+}

@@ -92,6 +92,18 @@ pub(super) const GIT_4: Row = Row {
             "! [rejected]",
         ])])
         .confidence(60),
+        // Git's last line after each upload that was not taken; the lines before it say more.
+        Matcher::new(&[Pattern::words(&["failed to push some refs"])])
+            .unless(&[Pattern::words(&[
+                "remote rejected",
+                "hook declined",
+                "authentication failed",
+                "permission denied",
+                "src refspec",
+                "could not read",
+                "could not resolve",
+            ])])
+            .confidence(60),
     ],
     not_this: "sign-in (GIT-1)",
     ladder: &[

@@ -4,6 +4,7 @@ use pcbflow_core::event::{Actor, Fact, NewEvent, Words};
 use pcbflow_core::ids::{AskId, BoardName, Scope, StreamId};
 use pcbflow_core::policy;
 use pcbflow_core::ports::{Clock, Expect, Ledger};
+use pcbflow_core::projection::NEW_RUN;
 use pcbflow_engine::{SystemClock, fold_board};
 use pcbflow_store::Mode;
 
@@ -36,6 +37,11 @@ pub fn answer(app: &App, args: &AnswerArgs) -> Result<Answer, CommandError> {
     let (board, answered) = find(&site, ledger, args.board.as_deref(), &ask)?;
     let resume = format!("pcbflow resume {board}");
     let lines = if let Some(before) = answered {
+        if before == NEW_RUN {
+            let why = format!("{ask} is not open: a later run began and has not asked it again");
+            return Err(CommandError::new(Kind::Usage, why)
+                .hint("'pcbflow run' asks again under the same id if it still must"));
+        }
         if before != text {
             return Err(CommandError::new(
                 Kind::Usage,

@@ -35,6 +35,9 @@ const UNKNOWN: [&str; 3] = [
     "Run the step again and give me more of its words.",
 ];
 
+/// Forms in which a class shows itself, told by its words where nothing else is known.
+const FORMS: &[(&str, &str, &str)] = &[("KI-7", "failed to load", "not_loaded")];
+
 /// Names of signals with their numbers, as Linux and macOS number them alike.
 const SIGNALS: &[(&str, i32)] = &[
     ("HUP", 1),
@@ -190,7 +193,9 @@ fn human(row: &Row, evidence: &Evidence) -> Option<HumanParts> {
     if let Ok(tool) = Tool::find(&evidence.tool) {
         slots = slots.with(Slot::Tool(tool));
     }
-    let message: Message = story::class_message(row, slots)?;
+    let said = evidence.words().to_lowercase();
+    let form = FORMS.iter().find(|(class, words, _)| *class == row.id && said.contains(words));
+    let message: Message = story::class_message(row, slots, form.map(|f| f.2))?;
     let part = |p| message.part(p).as_str().to_owned();
     Some(HumanParts {
         what: part(Part::What),

@@ -10,6 +10,7 @@ use pcbflow_core::ports::{Clock, Ledger, LedgerError};
 use pcbflow_engine::SystemClock;
 use pcbflow_store::export::{Moved, export, import};
 use pcbflow_store::expunge::{Expunge, Expunged, expunge};
+use pcbflow_store::segment::start_over;
 use pcbflow_store::stats::{StreamStats, stats};
 use pcbflow_store::{FileBlobs, Mode, OpenOptions};
 
@@ -40,7 +41,41 @@ pub fn ledger(app: &App, args: &LedgerArgs) -> Result<Answer, CommandError> {
         LedgerCommand::Stats => numbers(app),
         LedgerCommand::Expunge { board, seq } => remove_words(app, board, *seq),
         LedgerCommand::RebuildMirrors { board } => rebuild(app, board.as_deref()),
+        LedgerCommand::StartOver => begin_again(app),
     }
+}
+
+/// Goes on without a record that is damaged, cut or gone. A sound one stays.
+fn begin_again(app: &App) -> Result<Answer, CommandError> {
+    let workspace = reading::workspace(&app.global)?;
+    match reading::open(&workspace) {
+        Err(e) if e.kind == Kind::HistoryBroken => {}
+        Err(e) => return Err(e),
+        Ok(_) => {
+            let why = "the record here can be read, so there is nothing to start over";
+            return Err(CommandError::new(Kind::Usage, why)
+                .hint("'pcbflow ledger verify' checks all of it"));
+        }
+    }
+    let question = "Put the record aside and begin a new one? Every step is then run again.";
+    if !(app.global.yes || (app.ui.may_ask() && app.ui.ask_yes(question))) {
+        let why = "going on without the old record needs a person's yes";
+        return Err(CommandError::new(Kind::NeedsPerson, why)
+            .hint("better: put the folder .pcbflow back from a backup")
+            .hint("to go on without it: pcbflow ledger start-over --yes"));
+    }
+    let begun = start_over(&options(&workspace, Mode::Write), SystemClock.now())?;
+    let mut lines = Vec::new();
+    if let Some(aside) = &begun.aside {
+        lines.push(format!("the old record is kept as {}", aside.display()));
+    }
+    lines.push(format!(
+        "a new record begins and names the last known event of {} streams; no verdict was taken \
+         over: the next run checks everything again",
+        begun.adopted.len()
+    ));
+    let aside = begun.aside.as_ref().map(|p| p.display().to_string());
+    Ok(Answer::done("ledger", lines).with("aside", aside).with("adopted", begun.adopted.len()))
 }
 
 fn options(workspace: &Workspace, mode: Mode) -> OpenOptions {
@@ -128,11 +163,26 @@ fn moved_lines(moved: &Moved) -> Vec<String> {
 
 fn import_from(app: &App, file: &Path) -> Result<Answer, CommandError> {
     let workspace = reading::workspace(&app.global)?;
-    if !file.is_file() {
-        return Err(CommandError::new(Kind::Usage, format!("there is no file {}", file.display())));
+    let shown = file.display();
+    let usage = |words: String| CommandError::new(Kind::Usage, words);
+    match std::fs::metadata(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Err(usage(format!("there is no file {shown}")));
+        }
+        Err(e) => return Err(usage(format!("{shown} can't be looked at: {e}"))),
+        Ok(meta) if meta.is_dir() => return Err(usage(format!("{shown} is a folder, no export"))),
+        Ok(meta) if !meta.is_file() => {
+            let error = usage(format!("{shown} is a pipe or a device, and an export is a file"));
+            return Err(error.hint("save what it gives to a file, and import that"));
+        }
+        Ok(_) => {}
     }
     let moved = import(&options(&workspace, Mode::Write), Some(&stored(&workspace)), file)
-        .map_err(|e| refused(e, Kind::Usage))?;
+        .map_err(|e| match e {
+            LedgerError::Refused { why } => usage(format!("{shown} can't be imported: {why}"))
+                .hint("nothing was changed here; use another copy of the export"),
+            other => other.into(),
+        })?;
     let mut lines = moved_lines(&moved);
     lines.push(format!("{} events are new here", moved.fresh));
     lines.push(format!("{} pieces of evidence are new here", moved.evidence_fresh));

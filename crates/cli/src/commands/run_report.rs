@@ -45,7 +45,7 @@ pub(super) fn board_answer(
     }
     let mut lines = Vec::new();
     decide_failure(app, site, report, state, &mut envelope, &mut lines);
-    finding_lines(app, report, &mut lines);
+    finding_lines(app, drive.command, report, &mut lines);
     if report.steps.is_empty() {
         lines.push("No step ran: project.yaml names none, so nothing is known.".to_owned());
     } else if matches!(report.cause, StopCause::Finished | StopCause::NothingToDo) {
@@ -94,6 +94,7 @@ fn decide_failure(
     lines: &mut Vec<String>,
 ) {
     let asked = report.asks.first().and_then(|a| a.step.clone());
+    let mut told: Vec<&AskState> = Vec::new();
     for step in &report.steps {
         let Some(known) = state.steps.get(&step.key) else { continue };
         let Some(failure) = &known.failure else { continue };
@@ -122,6 +123,7 @@ fn decide_failure(
                 lines.push(format!("This holds up as well: {}", names.join(", ")));
             }
             lines.push(format!("When it is done: {}", answer_command(site, report, ask)));
+            told.push(ask);
         }
         let decides = match &asked {
             Some(key) => *key == step.key,
@@ -135,6 +137,25 @@ fn decide_failure(
             envelope.attempts = Some(known.attempts);
         }
         envelope.events.push(failure.seq.to_string());
+    }
+    // Asked for another reason than a failure, or by an earlier run: told all the same.
+    for ask in report.asks.iter().filter(|a| !told.iter().any(|t| t.id == a.id)) {
+        let catalogue = &site.policy.catalogue;
+        let Some(message) = story::ask_message(catalogue, &report.board, state, ask) else {
+            continue;
+        };
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(story::lines(&app.ui, &message));
+        lines.push(format!("When it is done: {}", answer_command(site, report, ask)));
+        if envelope.human.is_none() {
+            envelope.class = Some(ask.class.to_string());
+            envelope.phase = ask.step.as_ref().map(|k| k.phase.to_string());
+            envelope.step = ask.step.as_ref().map(|k| k.step.to_string());
+            envelope.human = Some(story::parts(&message));
+            envelope.events.push(ask.seq.to_string());
+        }
     }
 }
 
@@ -168,14 +189,17 @@ fn answer_command(site: &Site, report: &RunReport, ask: &AskState) -> String {
     story::answer_command(ask, Some(&report.board).filter(|_| site.several_boards()))
 }
 
-fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
+fn finding_lines(app: &App, command: &str, report: &RunReport, lines: &mut Vec<String>) {
     for step in &report.steps {
         // A step that fails on nothing else fails on those apart: its limits include them.
         let with_apart = fails_on_apart(step);
         let counted = |f: &&Finding| f.excluded.is_none() && (with_apart || !f.apart);
         let mut counted: Vec<&Finding> = step.findings.iter().filter(counted).collect();
-        // What decides comes first, for only some are shown.
-        counted.sort_by_key(|f| f.severity != FindingSeverity::Error);
+        // What decides comes first, then kind by kind, for only some are shown.
+        counted.sort_by(|a, b| {
+            let rank = |f: &Finding| f.severity != FindingSeverity::Error;
+            rank(a).cmp(&rank(b)).then_with(|| a.rule.cmp(&b.rule))
+        });
         let c = step.counts;
         if counted.is_empty() && c.apart == 0 && c.excluded == 0 {
             continue;
@@ -198,8 +222,10 @@ fn finding_lines(app: &App, report: &RunReport, lines: &mut Vec<String>) {
         }
         if counted.len() > FINDINGS_SHOWN_MAX {
             lines.push(format!(
-                "  and {} more; --json lists all",
-                counted.len() - FINDINGS_SHOWN_MAX
+                "  and {} more; all {} are in the answer of: pcbflow {command} {} --json",
+                counted.len() - FINDINGS_SHOWN_MAX,
+                counted.len(),
+                report.board
             ));
         }
     }

@@ -66,7 +66,28 @@ fn streams_move_whole_and_only_once() {
     let bad = env.workspace.join("bad.export");
     std::fs::write(&bad, bytes).unwrap();
     let ran = TestEnvironment::new().run(&["ledger", "import", bad.to_str().unwrap()]);
-    assert!([2, 12].contains(&ran.code), "{ran:?}");
+    assert_eq!(ran.code, 2, "it is the file that is bad, not the record: {ran:?}");
+    assert!(ran.err.contains("bad.export can't be imported"), "{}", ran.err);
+    let folder = other.run(&["ledger", "import", "projects"]);
+    assert!(folder.code == 2 && folder.err.contains("is a folder"), "{folder:?}");
+    let device = other.run(&["ledger", "import", "/dev/null"]);
+    assert!(device.code == 2 && device.err.contains("a pipe or a device"), "{device:?}");
+}
+
+#[test]
+fn a_lost_record_has_a_way_on_and_a_sound_one_stays() {
+    let env = TestEnvironment::new();
+    scenes::full(&env, "door").close();
+    let sound = env.run(&["ledger", "start-over", "--yes"]);
+    assert_eq!(sound.code, 2, "{sound:?}");
+    std::fs::remove_dir_all(env.workspace.join(".pcbflow")).unwrap();
+    let lost = env.run(&["ledger", "export", "x.export"]);
+    assert_eq!(lost.code, 12, "{lost:?}");
+    assert!(lost.err.contains("pcbflow ledger start-over"), "{}", lost.err);
+    assert!(!lost.out.contains("say 'retry'"), "no ask is open: {}", lost.out);
+    assert_eq!(env.run(&["ledger", "start-over"]).code, 4, "only with a yes");
+    assert_eq!(env.run(&["ledger", "start-over", "--yes"]).code, 0);
+    assert_eq!(env.run(&["ledger", "export", "x.export"]).code, 0);
 }
 
 #[test]

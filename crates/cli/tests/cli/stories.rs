@@ -196,3 +196,43 @@ fn replay_proves_the_decisions_or_says_that_it_can_not() {
     assert_eq!(different.code, 3, "{different:?}");
     assert_eq!(different.json()["data"]["replay"]["first_different"], scene.head());
 }
+
+#[test]
+fn a_stopped_run_is_no_done_board() {
+    let env = TestEnvironment::new();
+    let mut scene = Scene::new(&env, "door");
+    scene.start();
+    scene.step("05-schematic-audit", "erc", "kicad/erc", &[scenes::Meets::Pass]);
+    scene.judge("05-schematic-audit", pcbflow_core::check::PhaseVerdict::Pass);
+    scene.stop(pcbflow_core::event::StopCause::Interrupted);
+    scene.close();
+    let ran = env.run(&["status"]);
+    assert!(ran.out.starts_with("door  stopped\n"), "{}", ran.out);
+    assert!(ran.out.contains("Go on with: pcbflow resume door"), "{}", ran.out);
+}
+
+#[test]
+fn an_ask_takes_only_words_that_mean_something() {
+    let env = TestEnvironment::new();
+    scenes::full(&env, "door").close();
+    for odd in ["banana", "yes", "no"] {
+        let refused = env.run(&["answer", "a1", odd]);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.err.contains("say retry"), "{}", refused.err);
+    }
+    let taken = env.run(&["answer", "a1", "  Retry "]);
+    assert_eq!(taken.code, 0, "{taken:?}");
+    assert_eq!(env.run(&["answer", "a1", "retry"]).code, 0, "the same once more");
+}
+
+#[test]
+fn explain_of_an_ask_names_its_line_and_never_picks_a_board() {
+    let env = TestEnvironment::new();
+    scenes::full(&env, "door").close();
+    let one = env.run(&["explain", "a1"]);
+    assert!(one.out.contains("When it is done: pcbflow answer a1 retry\n"), "{}", one.out);
+    scenes::full(&env, "lamp").close();
+    let which = env.run(&["explain", "a1"]);
+    assert_eq!(which.code, 2, "{which:?}");
+    assert!(which.err.contains("door, lamp"), "{}", which.err);
+}

@@ -21,7 +21,7 @@ pub const BOARD_PROJECTION_VERSION: u32 = 5;
 const ASKS_KEPT_MAX: usize = 200;
 
 /// What closes an ask when a run begins: whether it still stands, this run finds out.
-const NEW_RUN: &str = "new run";
+pub const NEW_RUN: &str = "new run";
 
 /// Slot of a diagnosed failure that holds a line shown beside its message, as it is: the file or
 /// the command that a message may not hold.
@@ -50,6 +50,19 @@ pub struct RunState {
     pub stopped: Option<StopWord>,
     /// Recoveries over all steps.
     pub recoveries: u32,
+}
+
+/// What a run of checks alone puts aside: it takes nothing from the run before it, whose asks stay
+/// open and which is gone on with afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Aside {
+    /// The run before it.
+    run: Option<RunState>,
+    /// Steps that it has not touched, as they stood.
+    #[serde(with = "pairs")]
+    steps: BTreeMap<StepKey, StepState>,
+    /// Asks that were open.
+    asks: Vec<AskId>,
 }
 
 /// [`StopCause`] as its word; a newer release's causes stay readable.
@@ -138,6 +151,8 @@ pub struct BoardState {
     pub asks: Vec<AskState>,
     /// Asks ever raised; the next one gets the next number.
     pub asks_raised: u32,
+    /// What a run of checks alone, which has not ended yet, put aside.
+    pub aside: Option<Aside>,
     /// What worked before, by fingerprint and rung.
     #[serde(with = "pairs")]
     pub lessons: BTreeMap<Digest, BTreeMap<String, Lesson>>,
@@ -209,6 +224,9 @@ impl BoardState {
         let owner = |o: &Owner| (o.host.clone(), o.pid, o.started.clone());
         match (&event.fact, &event.scope.run) {
             (Fact::RunStarted { seed, policy, owner: o, checks_only }, Some(id)) => {
+                // Of a look that never ended, the run before it is what is put aside still.
+                let before = self.aside.take();
+                self.aside = checks_only.then(|| before.unwrap_or_else(|| self.put_aside()));
                 for step in self.steps.values_mut() {
                     step.new_run();
                 }
@@ -240,11 +258,36 @@ impl BoardState {
             (Fact::RunStopped { cause }, _) => match &mut self.run {
                 Some(run) => {
                     run.stopped = Some(stop_word(cause));
+                    self.take_back();
                     true
                 }
                 None => false,
             },
             _ => false,
+        }
+    }
+
+    fn put_aside(&self) -> Aside {
+        let asks = self.open_asks().map(|a| a.id.clone()).collect();
+        Aside { run: self.run.clone(), steps: self.steps.clone(), asks }
+    }
+
+    /// Ends a run of checks alone: what it did not touch stands as before.
+    fn take_back(&mut self) {
+        let Some(aside) = self.aside.take() else { return };
+        let untouched = |ask: &AskState| {
+            aside.asks.contains(&ask.id)
+                && ask.answer.as_deref() == Some(NEW_RUN)
+                && ask.steps().all(|key| aside.steps.contains_key(key))
+        };
+        for ask in &mut self.asks {
+            if untouched(ask) {
+                ask.answer = None;
+            }
+        }
+        self.steps.extend(aside.steps);
+        if aside.run.is_some() {
+            self.run = aside.run;
         }
     }
 
@@ -283,7 +326,12 @@ impl BoardState {
             _ => {}
         }
         match event.step_key() {
-            Some(key) => self.steps.entry(key).or_default().apply(event),
+            Some(key) => {
+                if let Some(aside) = &mut self.aside {
+                    aside.steps.remove(&key);
+                }
+                self.steps.entry(key).or_default().apply(event)
+            }
             // Facts without a step (notes, anchors, catches) change no step.
             None => true,
         }

@@ -9,8 +9,8 @@ pub mod tables;
 pub use tables::fact_name;
 
 pub use board::{
-    AskState, BESIDE_SLOT, BOARD_PROJECTION, BOARD_PROJECTION_VERSION, BoardState, CAUSE_SLOT,
-    INSTALL_SLOT, PhaseState, RunState,
+    Aside, AskState, BESIDE_SLOT, BOARD_PROJECTION, BOARD_PROJECTION_VERSION, BoardState,
+    CAUSE_SLOT, INSTALL_SLOT, NEW_RUN, PhaseState, RunState,
 };
 pub use step::{Decided, FailureState, Lesson, PassState, Planned, Seen, Stage, StepState, Tried};
 

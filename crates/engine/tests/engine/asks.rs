@@ -297,3 +297,21 @@ async fn steps_of_the_phase_go_on_beside_an_open_ask_with_one_job() {
         assert_eq!(bench.world.called(&format!("run {id}")), 1);
     }
 }
+
+#[tokio::test]
+async fn a_look_at_checks_alone_closes_no_ask_and_ends_no_run() {
+    let bench = Bench::new();
+    bench.world.script("s", &[Act::Fail("strange"), Act::Fail("strange"), Act::Pass]);
+    let manifest = board(&[("01-p", vec![step("s", "make", &[]), step("t", "read", &[])])]);
+    let asked = bench.run(&manifest).await.asks[0].id.clone();
+    let before = bench.state();
+    bench.run_with(&manifest, |o| o.checks_only = true).await;
+    let after = bench.state();
+    let open: Vec<_> = after.open_asks().map(|a| a.id.clone()).collect();
+    assert_eq!(open, std::slice::from_ref(&asked), "nobody answered it");
+    assert_eq!(after.run.map(|r| r.id), before.run.map(|r| r.id), "the run that waits");
+    bench.answer(asked.as_str(), "retry");
+    bench.run(&manifest).await;
+    assert_eq!(runs(&bench), (2, 1), "the run that asked is gone on with");
+    bench.assert_replays();
+}

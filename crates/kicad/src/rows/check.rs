@@ -140,6 +140,9 @@ pub(super) const KI_6: Row = Row {
     passing: false,
 };
 
+/// What KiCad says of a file that it can't load, whatever the reason.
+const NOT_LOADED: &[&str] = &["failed to load board", "failed to load schematic"];
+
 pub(super) const KI_7: Row = Row {
     id: "KI-7",
     title: "Board script crashes or uses stale handles",
@@ -173,6 +176,15 @@ pub(super) const KI_7: Row = Row {
             Pattern::words(&["kicad", "pcbnew"]),
         ])
         .confidence(60),
+        // Releases up to 9 say this of a missing, a damaged and a newer file alike.
+        Matcher::new(&[Pattern::words(NOT_LOADED)])
+            .unless(&[
+                Pattern::words(&["recent version", "newer version"]),
+                Pattern::file(signals::INPUT_MISSING),
+                Pattern::file(signals::FORMAT_TOO_NEW),
+                Pattern::file(signals::FORMAT_TOO_OLD),
+            ])
+            .confidence(60),
     ],
     not_this: "version gap (KI-8); passed deadline (SC-3); an input that is not there",
     ladder: &[
@@ -225,6 +237,9 @@ pub(super) const KI_8: Row = Row {
         Matcher::new(&[Pattern::file(signals::FORMAT_TOO_OLD)]),
         Matcher::new(&[Pattern::words(&[
             "created with a more recent version",
+            "created by a more recent version",
+            "created by a newer version of kicad",
+            "created with a newer version of kicad",
             "unknown token 'generator_version'",
         ])])
         .confidence(60),

@@ -213,6 +213,11 @@ async fn what_is_missing_is_named() {
     let evidence = run(json!(["no-such-program-here"])).await;
     assert_eq!(evidence.signals[0].code, codes::SPAWN_NOT_FOUND);
     assert_eq!(evidence.slots["program"], "no-such-program-here");
+    assert_eq!(evidence.slots["items"], "no-such-program-here");
+    let mut declared = step("command", json!({"argv": ["no-such-program-here"]}));
+    declared.install = ["sh", "-c", "it's here"].map(str::to_owned).to_vec();
+    let evidence = failed(board.run(&board.context(declared)).await);
+    assert_eq!(evidence.slots["install"], r"sh -c 'it'\''s here'");
     let evidence = run(json!(["sh", "-c", "no-such-program-here"])).await;
     assert_eq!(codes_of(&evidence)[..2], ["status", codes::SPAWN_NOT_FOUND]);
     program(&board.dir().join("tool"), "#!/opt/none/node\n");
