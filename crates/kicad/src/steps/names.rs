@@ -66,7 +66,7 @@ impl Named {
         let text = String::from_utf8_lossy(bytes);
         let mut named = Named {
             files: BEFORE.iter().flat_map(|before| quoted_after(&text, before)).collect(),
-            has_vcs: ["VCSHASH", "VCSSHORTHASH"].iter().any(|word| text.contains(word)),
+            has_vcs: shows_git(&text),
             ..Named::default()
         };
         named.files.extend(text.lines().filter_map(included));
@@ -105,6 +105,11 @@ pub(crate) fn in_file(session: &Session<'_>, file: &Path) -> Named {
         cache::store(&path, &known);
     }
     found
+}
+
+/// Whether a text shows the last change in git (KiCad 10).
+pub(crate) fn shows_git(text: &str) -> bool {
+    ["VCSHASH", "VCSSHORTHASH"].iter().any(|word| text.contains(word))
 }
 
 /// The text in quotes that follows each place of some words.
