@@ -8,7 +8,8 @@
 //! | 3D models of the board, and what may stand in for a VRML one | each file, for fabrication files |
 //! | simulation models of symbols, and what they include | each file, for the electrical check and jobsets |
 //! | KiCad's own libraries and 3D models, when a table or model names them or the step asks for them | name, size and time of all files |
-//! | variables of the environment and text variables in a name | by the files that they lead to |
+//! | variables of the environment and text variables in a name | by the files that they lead to; of a variable of KiCad's own each version counts |
+//! | libraries of the plugin manager | only where `KICAD9_3RD_PARTY` is set, then each file |
 //! | the tool, our own settings of it, the recorded rule set | as settings |
 //! | the last change in git, where a text shows it (KiCad 10); commands and copies of a jobset | the step is never up to date |
 //!
