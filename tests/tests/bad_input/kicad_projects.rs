@@ -4,7 +4,9 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use pcbflow_core::event::Fact;
 use pcbflow_tests::TestEnvironment;
+use pcbflow_tests::ledger::count;
 
 /// Runs a board whose file was changed; it must not end well. Its document.
 fn never_clean(name: &str, codes: &[i32], change: impl FnOnce(&Path)) {
@@ -63,6 +65,56 @@ fn a_board_that_is_gone_a_folder_or_a_pipe() {
         let made = std::process::Command::new("mkfifo").arg(board(project)).status();
         assert!(made.is_ok_and(|s| s.success()), "a pipe");
     });
+}
+
+/// A drawing frame above the project, a library outside of it and a model that is not there yet: each
+/// that changes runs the steps again, and without a change nothing runs.
+#[test]
+fn what_kicad_reads_elsewhere_runs_the_steps_again() {
+    let test = TestEnvironment::new();
+    let Some(project) = test.tracks("tracks") else { return };
+    let file = project.join("tracks.kicad_pro");
+    let text = fs::read_to_string(&file).expect("a project");
+    let mut json: serde_json::Value = serde_json::from_str(&text).expect("a project");
+    json["pcbnew"]["page_layout_descr_file"] = "$(KIPRJMOD)/../frames/f.kicad_wks".into();
+    json["text_variables"]["PARTS"] = "${KIPRJMOD}/../parts".into();
+    fs::write(&file, json.to_string()).expect("a project");
+    let table = "(fp_lib_table (version 7) (lib (name \"p\")(type \"KiCad\")(uri \"${PARTS}/p.pretty\")(options \"\")(descr \"\")))";
+    fs::write(project.join("fp-lib-table"), table).expect("a table");
+    let frame = test.path("hw/frames/f.kicad_wks");
+    let part = test.path("hw/parts/p.pretty/x.kicad_mod");
+    let wks = |size: &str| {
+        format!(
+            "(kicad_wks (version 20231118) (generator \"pl_editor\") (generator_version \"9.0\")
+             (setup (textsize {size} {size}) (linewidth 0.15) (textlinewidth 0.15) (left_margin 10)
+             (right_margin 10) (top_margin 10) (bottom_margin 10)))"
+        )
+    };
+    let part_of = |name: &str| {
+        format!(
+            "(footprint \"x\" (version 20241229) (generator \"pcbnew\") (layer \"F.Cu\") (descr \"{name}\"))"
+        )
+    };
+    for path in [&frame, &part] {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    }
+    fs::write(&frame, wks("1.5")).expect("a frame");
+    let checks = || {
+        test.json(0, &["run", "tracks"]);
+        count(&test.facts("tracks"), |f| matches!(f, Fact::AttemptFinished { .. }))
+    };
+    let mut before = checks();
+    for (what, path, content) in [
+        ("the frame", &frame, wks("2")),
+        ("a new part", &part, part_of("one")),
+        ("the part", &part, part_of("two")),
+    ] {
+        assert_eq!(checks(), before, "before {what}: nothing to do");
+        fs::write(path, content).expect("a file");
+        let now = checks();
+        assert!(now > before, "{what}");
+        before = now;
+    }
 }
 
 #[test]

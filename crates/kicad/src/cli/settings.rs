@@ -43,6 +43,9 @@ pub fn home(state_dir: &Path) -> PathBuf {
 /// plain `C` can't open names that are not ASCII; UTC because KiCad 10 writes local times without
 /// a zone. A `HOME` that is not ASCII is empty for KiCad, in every locale (measured with 9.0.8 and
 /// 10.0.6), and then it does not start; all that it would look for there has a variable of its own.
+/// `${KICAD9_3RD_PARTY}` and `${KICAD_USER_TEMPLATE_DIR}` lead below the two folders of data, which the
+/// engineer's shell may name (measured); they are ours, so that the result is the same in every shell.
+/// Who wants libraries of the plugin manager sets `KICAD9_3RD_PARTY` itself.
 #[must_use]
 pub fn environment(home: &Path, config: &Path, tmp: &Path) -> BTreeMap<String, String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -50,10 +53,11 @@ pub fn environment(home: &Path, config: &Path, tmp: &Path) -> BTreeMap<String, S
     let plain_home = if text(home).is_ascii() { home } else { Path::new("/") };
     BTreeMap::from([
         (fixed("HOME"), text(plain_home)),
-        (fixed("XDG_DATA_HOME"), text(&home.join(".local/share"))),
         (fixed("KICAD_CONFIG_HOME"), text(config)),
         (fixed("XDG_CONFIG_HOME"), text(&home.join("config"))),
         (fixed("XDG_CACHE_HOME"), text(&home.join("cache"))),
+        (fixed("XDG_DATA_HOME"), text(&home.join(".local/share"))),
+        (fixed("KICAD_DOCUMENTS_HOME"), text(&home.join(".local/share"))),
         (fixed("LC_ALL"), fixed("C.UTF-8")),
         (fixed("LANG"), fixed("C.UTF-8")),
         (fixed("TZ"), fixed("UTC")),
@@ -108,4 +112,26 @@ fn keep(path: &Path, text: &str) -> io::Result<()> {
     io::Write::write_all(&mut file, text.as_bytes())?;
     file.persist(path).map_err(|e| e.error)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each folder that the tool would look for in the engineer's home is one of ours.
+    #[test]
+    fn every_folder_of_the_home_is_ours() {
+        let home = Path::new("/own");
+        let variables = environment(home, &home.join("plain"), Path::new("/tmp/x"));
+        for name in [
+            "HOME",
+            "KICAD_CONFIG_HOME",
+            "KICAD_DOCUMENTS_HOME",
+            "XDG_CACHE_HOME",
+            "XDG_CONFIG_HOME",
+            "XDG_DATA_HOME",
+        ] {
+            assert!(Path::new(&variables[name]).starts_with(home), "{name}");
+        }
+    }
 }

@@ -125,6 +125,31 @@ pub fn no_schematic(name: &str) -> Finding {
     }
 }
 
+/// Rule of the findings about further root sheets.
+pub const ROOT_RULE: &str = "pcbflow_root_not_checked";
+
+/// One warning for each further root sheet of the project. Measured with 10.0.6: the command line asks
+/// whether such a file is there and reads only the schematic that it was given.
+#[must_use]
+pub fn of_roots(names: impl IntoIterator<Item = String>) -> Vec<Finding> {
+    names
+        .into_iter()
+        .map(|name| Finding {
+            id: format!("erc:{ROOT_RULE}:{name}"),
+            engine: "erc".to_owned(),
+            rule: ROOT_RULE.to_owned(),
+            severity: FindingSeverity::Warning,
+            message: pcbflow_core::text::without_control(&format!(
+                "{name} is a further root sheet of this project, and KiCad's command line does not \
+                 check it; check it in KiCad"
+            )),
+            items: Vec::new(),
+            excluded: None,
+            apart: false,
+        })
+        .collect()
+}
+
 fn named(engine: &str, needed: &[&str], severities: &BTreeMap<String, String>) -> Vec<Finding> {
     let off = |check: &&&str| severities.get(**check).is_some_and(|s| s == "ignore");
     let one = |check: &&str| Finding {

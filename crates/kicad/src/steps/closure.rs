@@ -2,13 +2,14 @@
 //!
 //! | what KiCad reads | how it counts here |
 //! |---|---|
-//! | board, project, custom rules, library tables, root sheets (KiCad 10 may have several) and all sheets below them | each file |
+//! | board, project, custom rules, library tables, further root sheets (KiCad 10) and all sheets below a root | each file |
 //! | libraries that the tables name, those of tables inside tables too: footprints and symbols in folders, symbol files | each file; beyond 20,000 of them, their folder by name, size and time of all files in it |
 //! | drawing frames of the project and of a jobset | each file, wherever it is |
 //! | 3D models of the board, and what may stand in for a VRML one | each file, for fabrication files |
 //! | simulation models of symbols, and what they include | each file, for the electrical check and jobsets |
 //! | KiCad's own libraries and 3D models, when a table or model names them or the step asks for them | name, size and time of all files |
-//! | variables of the environment and text variables in a name | by the files that they lead to |
+//! | variables of the environment and text variables in a name | by the files that they lead to; of a variable of KiCad's own each version counts |
+//! | libraries of the plugin manager | only where `KICAD9_3RD_PARTY` is set, then each file |
 //! | the tool, our own settings of it, the recorded rule set | as settings |
 //! | the last change in git, where a text shows it (KiCad 10); commands and copies of a jobset | the step is never up to date |
 //!
@@ -162,7 +163,7 @@ async fn files(session: &Session<'_>, seen: &Seen) -> Result<Listed, Stop> {
     for root in sheet_roots {
         let sheets = seen.sheets(&root, || super::sheet_cache::sheets(session, &root));
         listed.required = listed.required.max(sheets.required);
-        listed.has_vcs |= sheets.files.iter().any(|file| names::in_file(session, file).has_vcs);
+        listed.has_vcs |= sheets.has_vcs;
         listed.files.extend(sheets.files);
         if names::reads_simulations(uses) {
             resolvers.iter().for_each(|r| simulations(session, r, &sheets.models, &mut listed));

@@ -1,5 +1,6 @@
 //! `kicad/erc`: the electrical check, after all sheets were found and read.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use pcbflow_core::check::CheckResult;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use super::project::{self, Project};
 use super::stop::{REPORT_CLEAN, Session, Stop};
-use super::{args, drc, rulesets, tool};
+use super::{args, drc, names, rulesets, tool};
 use crate::cli::find::FindEnv;
 use crate::cli::mirror::Mirror;
 use crate::file::header::{FileKind, Header};
@@ -75,6 +76,7 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     index.judge_positions(&proven.report);
     let mut found = findings::of_entries("erc", proven.report.entries(), &index);
     found.extend(off::of_schematic(&rules.project.erc_severities));
+    found.extend(off::of_roots(further_roots(session, &project, &sheets)));
     findings::give_ids(&mut found);
     let step = &session.context.step;
     let result = CheckResult::of_findings(REPORT_CLEAN, found, args::limits(step));
@@ -93,6 +95,13 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     session.notes.extend(rules.notes.iter().cloned());
     session.records.extend(rules.record_but_custom(session.services.blobs.as_ref()));
     Ok(result)
+}
+
+/// Root sheets of the project that are not below the one that is checked.
+fn further_roots(session: &Session<'_>, project: &Project, sheets: &Hierarchy) -> Vec<String> {
+    let roots = names::in_file(session, &project.beside("kicad_pro")).roots;
+    let seen: BTreeSet<&Path> = sheets.files().collect();
+    roots.into_iter().filter(|name| !seen.contains(project.folder.join(name).as_path())).collect()
 }
 
 /// Plants faults in the private copy of the root sheet, which the check must find.

@@ -8,6 +8,7 @@
 //! project's folder too.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use pcbflow_core::ids::Digest;
@@ -66,7 +67,7 @@ impl Named {
         let text = String::from_utf8_lossy(bytes);
         let mut named = Named {
             files: BEFORE.iter().flat_map(|before| quoted_after(&text, before)).collect(),
-            has_vcs: ["VCSHASH", "VCSSHORTHASH"].iter().any(|word| text.contains(word)),
+            has_vcs: shows_git(&text),
             ..Named::default()
         };
         named.files.extend(text.lines().filter_map(included));
@@ -107,6 +108,11 @@ pub(crate) fn in_file(session: &Session<'_>, file: &Path) -> Named {
     found
 }
 
+/// Whether a text shows the last change in git (KiCad 10).
+pub(crate) fn shows_git(text: &str) -> bool {
+    ["VCSHASH", "VCSSHORTHASH"].iter().any(|word| text.contains(word))
+}
+
 /// The text in quotes that follows each place of some words.
 pub(crate) fn quoted_after(text: &str, before: &str) -> BTreeSet<String> {
     text.split(before)
@@ -141,7 +147,8 @@ pub(crate) enum Place {
 pub(crate) struct Resolver {
     folder: PathBuf,
     texts: BTreeMap<String, String>,
-    home: PathBuf,
+    /// Variables of pcbflow's own environment, replaced by those that every call of the tool gets.
+    environment: BTreeMap<String, String>,
 }
 
 impl Resolver {
@@ -149,7 +156,12 @@ impl Resolver {
     pub(crate) fn new(session: &Session<'_>, project: &Project) -> Resolver {
         let texts = in_file(session, &project.beside("kicad_pro")).texts;
         let home = settings::home(&session.context.state_dir);
-        Resolver { folder: project.folder.clone(), texts, home }
+        let text = |text: OsString| text.to_string_lossy().into_owned();
+        let mut environment: BTreeMap<String, String> =
+            std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+        let (settings_folder, tmp) = (&home, &session.context.scratch);
+        environment.extend(settings::environment(&home, settings_folder, tmp));
+        Resolver { folder: project.folder.clone(), texts, environment }
     }
 
     /// The places that a name stands for; none when it is no file, or nobody knows a variable of it.
@@ -179,13 +191,17 @@ impl Resolver {
         if variable == PROJECT_FOLDER {
             return vec![HERE.to_string()];
         }
-        // Every call of the tool has this folder as its home.
-        let there = match variable {
-            "HOME" => Some(self.home.to_string_lossy().into_owned()),
-            _ => std::env::var(variable).ok(),
-        };
         let mut values: Vec<String> = self.texts.get(variable).cloned().into_iter().collect();
-        values.extend(there.filter(|value| !values.contains(value)));
+        let fits = |name: &str| match (of_version(name), of_version(variable)) {
+            (Some(one), Some(other)) => one == other,
+            _ => name == variable,
+        };
+        let passed = self.environment.iter().filter(|(name, _)| fits(name));
+        for (_, value) in passed {
+            if !values.contains(value) {
+                values.push(value.clone());
+            }
+        }
         values
     }
 
@@ -220,6 +236,13 @@ impl Resolver {
         };
         self.places(name).iter().map(climbs).max().unwrap_or(0)
     }
+}
+
+/// What `KICAD9_3DMODEL_DIR` has in common with the same variable of other versions, each of which the
+/// tool takes for its own.
+fn of_version(variable: &str) -> Option<&str> {
+    let rest = variable.strip_prefix("KICAD")?.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.starts_with('_').then_some(rest)
 }
 
 /// `../../x` climbs two levels, and so does `lib/../../../x`.
@@ -281,7 +304,10 @@ mod tests {
                 ("LIB".to_owned(), "${KIPRJMOD}/../lib".to_owned()),
                 ("LOOP".to_owned(), "${LOOP}".to_owned()),
             ]),
-            home: PathBuf::from("/h"),
+            environment: BTreeMap::from(
+                [("HOME", "/h"), ("KICAD9_MINE", "/nine"), ("KICADX", "/x")]
+                    .map(|(name, value)| (name.to_owned(), value.to_owned())),
+            ),
         };
         for (name, path, levels) in [
             ("${KIPRJMOD}/a.step", "/p/hw/a.step", 0),
@@ -293,6 +319,8 @@ mod tests {
             ("${LIB}/a.step", "/p/hw/../lib/a.step", 1),
             ("/abs/../a.step", "/abs/../a.step", 0),
             ("${HOME}/a.step", "/h/a.step", 0),
+            ("${KICAD7_MINE}/a.step", "/nine/a.step", 0),
+            ("${KICADX}/a.step", "/x/a.step", 0),
         ] {
             assert_eq!(resolver.paths(name), [PathBuf::from(path)], "{name}");
             assert_eq!(resolver.levels_up(name), levels, "{name}");

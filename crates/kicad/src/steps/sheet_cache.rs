@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::cache;
-use super::names::quoted_after;
+use super::names;
 use super::stop::Session;
 use crate::file::header::Header;
 use crate::file::schematic::{Hierarchy, MAX_SHEET_FILES, SubSheet};
 
 /// The cache, below the state folder.
-const CACHE_FILE: &str = "cache/kicad-sheets-2.json";
+const CACHE_FILE: &str = "cache/kicad-sheets-3.json";
 /// Most remembered files; beyond them the cache starts anew.
 const CACHED_MAX: usize = 5_000;
 
@@ -26,6 +26,8 @@ struct Cached {
     required: u32,
     /// Files of simulation models, as written in it.
     models: Vec<String>,
+    /// A text of it shows the last change in git.
+    has_vcs: bool,
 }
 
 /// All sheet files below a root.
@@ -37,6 +39,8 @@ pub struct SheetFiles {
     pub required: u32,
     /// Files of simulation models that their symbols name, as written.
     pub models: BTreeSet<String>,
+    /// A text of them shows the last change in git.
+    pub has_vcs: bool,
 }
 
 /// Lists the sheets below `root`.
@@ -70,6 +74,7 @@ pub fn sheets(session: &Session<'_>, root: &Path) -> SheetFiles {
         };
         out.required = out.required.max(sheet.required);
         out.models.extend(sheet.models.iter().cloned());
+        out.has_vcs |= sheet.has_vcs;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         waiting.extend(sheet.children.iter().map(|c| join(&folder, c)));
     }
@@ -103,16 +108,20 @@ fn read(path: &Path) -> Cached {
     });
     let named = |c: &SubSheet| c.path.is_some().then(|| c.file.replace('\\', "/"));
     let children = alone.sheets.get(path).map(|s| s.children.as_slice()).unwrap_or_default();
+    let bytes = crate::file::read_bounded(path).unwrap_or_default();
     Cached {
         children: children.iter().filter_map(named).collect(),
         required,
-        models: models_of(path).into_iter().collect(),
+        models: models_in(&bytes).into_iter().collect(),
+        has_vcs: names::shows_git(&String::from_utf8_lossy(&bytes)),
     }
 }
 
 /// The files of simulation models that the symbols of one sheet name.
 pub(crate) fn models_of(sheet: &Path) -> BTreeSet<String> {
-    crate::file::read_bounded(sheet)
-        .map(|bytes| quoted_after(&String::from_utf8_lossy(&bytes), "\"Sim.Library\""))
-        .unwrap_or_default()
+    crate::file::read_bounded(sheet).map(|bytes| models_in(&bytes)).unwrap_or_default()
+}
+
+fn models_in(bytes: &[u8]) -> BTreeSet<String> {
+    names::quoted_after(&String::from_utf8_lossy(bytes), "\"Sim.Library\"")
 }
