@@ -152,3 +152,119 @@ fn br_6_a_browser_that_dies_in_the_middle_is_started_again() {
     assert_rungs(&place, &[("reload-tab", false), ("relaunch", true)]);
     place.assert_whole();
 }
+
+#[test]
+fn eda_2_one_refused_call_is_tried_again_in_silence() {
+    let fault = json!({
+        "id": "EDA-2", "variant": "unauthorized", "count": 1, "scope": { "path": "/api/v2/devices" },
+    });
+    let place = healed(&fault, "EDA-2");
+    assert_rungs(&place, &[("second-sign", true)]);
+}
+
+#[test]
+fn eda_1_a_login_that_one_click_restores_needs_nobody() {
+    let place = Place::one_block();
+    place.editor.set(&json!({ "latency": { "create": 300 } }));
+    let running = place.test.start(&["run", BOARD]);
+    super::browser::until("it is being placed", &place.editor, |_| {
+        place.calls("sch_PrimitiveWire.create") >= 1
+    });
+    place.editor.arm(&json!({
+        "id": "EDA-1", "variant": "expired", "params": { "silent_restore": true },
+    }));
+    let done = running.wait();
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert!(rungs(&place).contains(&("click-login".into(), true)), "{}", place.story());
+    place.assert_whole();
+}
+
+#[test]
+fn br_3_a_profile_without_a_login_waits_for_the_person_and_goes_on_untold() {
+    let place = Place::one_block();
+    place.editor.set(&json!({ "signed_in": false }));
+    let running = place.test.start(&["run", BOARD, "--wait", "60s"]);
+    super::browser::until("somebody is asked", &place.editor, |_| {
+        place.editor.events("window_loaded").len() >= 2
+    });
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    place.editor.set(&json!({ "signed_in": true }));
+    let done = running.wait();
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "BR-3"), "{}", place.story());
+    place.assert_whole();
+}
+
+#[test]
+fn eda_3_a_forbidden_project_goes_to_the_person_without_a_pause() {
+    let place = Place::one_block();
+    place.editor.arm(&json!({
+        "id": "EDA-3", "variant": "forbidden", "scope": { "path": "PUT /api/projects/" },
+    }));
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+    assert_eq!(classes(&place), ["EDA-3"], "{}", place.story());
+    assert_eq!(place.saved(), Vec::<String>::new());
+}
+
+#[test]
+fn eda_6_a_server_fault_is_waited_out() {
+    let fault = json!({
+        "id": "EDA-6", "variant": "error", "count": 1, "scope": { "path": "/api/v2/devices" },
+    });
+    let place = healed(&fault, "EDA-6");
+    assert_eq!(place.calls("sch_PrimitiveComponent.create"), 3);
+}
+
+#[test]
+fn eda_8_and_9_a_page_that_does_not_come_is_loaded_again() {
+    for (id, variant) in [("EDA-8", "no_boards"), ("EDA-8", "stuck"), ("EDA-9", "absent")] {
+        let place = Place::one_block();
+        // The first load lists the projects; the second one is the board's own.
+        place.editor.arm(&json!({ "id": id, "variant": variant, "count": 2 }));
+        let done = place.test.pcbflow(&["run", BOARD]);
+        assert_eq!(done.exit, Some(0), "{id} {variant}: {done}\n{}", place.story());
+        assert!(classes(&place).contains(&id.to_owned()), "{}", place.story());
+        place.assert_whole();
+    }
+}
+
+#[test]
+fn br_5_a_foreign_lock_is_never_broken() {
+    let place = Place::one_block();
+    place.editor.arm(&json!({ "id": "BR-5", "variant": "foreign", "params": { "holder": "Ada" } }));
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "BR-5"), "{}", place.story());
+    assert_eq!(place.calls("sch_PrimitiveComponent.create"), 0);
+    // Ada is gone; the person says so.
+    place.editor.tell("/clear", &json!({}));
+    let ask = place.test.json(4, &["status", BOARD]);
+    assert!(ask.to_string().contains("close_window"), "{ask:#}");
+    place.test.pcbflow(&["answer", "a1", "retry"]).exits(0);
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    place.assert_whole();
+}
+
+#[test]
+fn eda_4_a_project_that_is_not_there_is_asked_for() {
+    let place = Place::new(
+        "      - id: open\n        uses: eda/open\n        with: { project: no-such-project }\n",
+    );
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "EDA-4"), "{}", place.story());
+    assert!(place.editor.events("request").len() < 60, "no storm of retries");
+}
+
+#[test]
+fn eda_13_nets_that_come_late_are_waited_for() {
+    let place = Place::one_block();
+    place.editor.arm(&json!({
+        "id": "EDA-13", "variant": "slow_nets", "ms": 60_000, "params": { "net_settle_ms": 4_000 },
+    }));
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    place.assert_whole();
+}
