@@ -47,6 +47,20 @@ pub fn kill_browsers_below(folder: &Path) {
     }
 }
 
+/// Stops the processes of pages below a folder, as a busy system would; how many.
+pub fn stop_pages_below(folder: &Path) -> usize {
+    let page = |pid: &u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains("--type=renderer")
+    };
+    let pages: Vec<u32> = processes::of(folder).into_iter().filter(page).collect();
+    for pid in &pages {
+        let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("a number");
+        kill_process(pid, Signal::STOP).expect("it lives");
+    }
+    pages.len()
+}
+
 fn kill_browsers(place: &Place) {
     kill_browsers_below(&place.test.path("home"));
 }

@@ -224,9 +224,92 @@ fn eda_8_and_9_a_page_that_does_not_come_is_loaded_again() {
         place.editor.arm(&json!({ "id": id, "variant": variant, "count": 2 }));
         let done = place.test.pcbflow(&["run", BOARD]);
         assert_eq!(done.exit, Some(0), "{id} {variant}: {done}\n{}", place.story());
-        assert!(classes(&place).contains(&id.to_owned()), "{}", place.story());
+        assert!(classes(&place).contains(&id.to_owned()), "{id} {variant}: {}", place.story());
         place.assert_whole();
     }
+}
+
+#[test]
+fn eda_12_a_save_that_never_answers_is_settled_by_looking() {
+    for landed in [false, true] {
+        let place = Place::one_block();
+        place.editor.arm(&json!({
+            "id": "EDA-12", "variant": "save_never", "count": 1, "params": { "landed": landed },
+        }));
+        let done = place.test.pcbflow(&["run", BOARD]);
+        assert_eq!(done.exit, Some(0), "{landed}: {done}\n{}", place.story());
+        assert_eq!(
+            classes(&place).first().map(String::as_str),
+            Some("EDA-12"),
+            "{}",
+            place.story()
+        );
+        place.assert_whole();
+        assert_eq!(place.calls("sch_PrimitiveComponent.create"), 3, "{}", place.story());
+    }
+}
+
+#[test]
+fn eda_7_a_page_that_the_system_has_stopped_gets_a_new_tab() {
+    let place = Place::one_block();
+    place.editor.set(&json!({ "latency": { "create": 300 } }));
+    let running = place.test.start(&["run", BOARD]);
+    super::browser::until("it is being placed", &place.editor, |_| {
+        place.calls("sch_PrimitiveWire.create") >= 2
+    });
+    let stopped = super::blocks::stop_pages_below(&place.test.path("home"));
+    assert!(stopped > 0, "a page's process was found");
+    let done = running.wait();
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert_eq!(classes(&place), ["EDA-7"], "{}", place.story());
+    place.assert_whole();
+}
+
+#[test]
+fn br_1_and_env_3_no_browser_is_told_plainly() {
+    for (script, class) in [(None, "ENV-3"), (Some("exit 1"), "BR-1")] {
+        let place = Place::one_block();
+        let file = place.test.path("fake-chrome");
+        if let Some(script) = script {
+            use std::os::unix::fs::PermissionsExt as _;
+            std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("a program");
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&file, mode).expect("it may be started");
+        }
+        place.settings(&format!("browser = \"{}\"\n", file.display()));
+        let done = place.test.pcbflow(&["run", BOARD]);
+        assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+        assert!(classes(&place).iter().all(|c| c == class), "{class}: {}", place.story());
+        assert_eq!(place.editor.events("window_loaded").len(), 0);
+    }
+}
+
+#[test]
+fn br_4_a_lock_of_another_computer_is_moved_aside_and_a_live_one_is_not() {
+    let place = Place::one_block();
+    let profile = place.test.path("home/.data/pcbflow/browser/editor");
+    std::fs::create_dir_all(&profile).expect("a profile");
+    let lock = profile.join("SingletonLock");
+    std::os::unix::fs::symlink("another-computer-4242", &lock).expect("a lock");
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "BR-4"), "{}", place.story());
+    assert!(rungs(&place).contains(&("move-links-aside".into(), true)), "{}", place.story());
+    place.assert_whole();
+}
+
+#[test]
+fn two_boards_of_two_processes_share_one_browser() {
+    let place = Place::one_block();
+    let other = place.editor.tell("/project", &json!({ "name": "second" }));
+    let other = other["uuid"].as_str().expect("an id").to_owned();
+    place.more_board("second", &other);
+    let first = place.test.start(&["run", BOARD]);
+    let second = place.test.start(&["run", "second"]);
+    let (first, second) = (first.wait(), second.wait());
+    assert_eq!(first.exit, Some(0), "{first}\n{}", place.story());
+    assert_eq!(second.exit, Some(0), "{second}\n{}", place.test.story("second"));
+    place.assert_whole();
 }
 
 #[test]
@@ -239,7 +322,7 @@ fn br_5_a_foreign_lock_is_never_broken() {
     assert_eq!(place.calls("sch_PrimitiveComponent.create"), 0);
     // Ada is gone; the person says so.
     place.editor.tell("/clear", &json!({}));
-    let ask = place.test.json(4, &["status", BOARD]);
+    let ask = place.test.json(0, &["status", BOARD]);
     assert!(ask.to_string().contains("close_window"), "{ask:#}");
     place.test.pcbflow(&["answer", "a1", "retry"]).exits(0);
     let done = place.test.pcbflow(&["run", BOARD]);

@@ -59,7 +59,19 @@ impl Wanted {
         let allowed = if any_package { self.packages.len() } else { 1 };
         let housed = self.packages.is_empty()
             || self.packages.iter().take(allowed).any(|p| footprint.contains(&p.to_lowercase()));
-        supplier && maker && housed
+        supplier && maker && housed && (self.named() || self.said_of(part))
+    }
+
+    /// Whether everything that was searched for is said of the part. A broader search finds what
+    /// nobody has asked for.
+    fn said_of(&self, part: &Value) -> bool {
+        let all =
+            ["name", "description", "manufacturer", "manufacturerId", "supplierId", "footprint"]
+                .map(|key| text(part, key).to_lowercase())
+                .join(" ");
+        let package = |word: &str| self.packages.iter().any(|p| same(p, word));
+        let words = self.words.as_deref().unwrap_or("");
+        words.split_whitespace().filter(|w| !package(w)).all(|w| all.contains(&w.to_lowercase()))
     }
 
     fn named(&self) -> bool {
@@ -243,5 +255,8 @@ mod tests {
         let mut bare = a;
         bare["uuid"] = Value::Null;
         assert_eq!(code(&[bare], &wanted(), ""), Err(signals::NO_MODEL.into()));
+        // Found by its first word only, and alone: not what was asked for.
+        let switch = part("C9", "10 pole switch", "R0603");
+        assert_eq!(code(&[switch], &wanted(), "broad"), Err(signals::WRONG_VALUES.into()));
     }
 }
