@@ -151,8 +151,8 @@ impl Step<'_> {
     /// The project's id and what is wanted of it.
     fn project(&self) -> Result<(String, Want), Trouble> {
         let want = self.wanted_any()?;
-        let id = self.desk.known(&want);
-        let id = id.ok_or_else(|| Trouble::failed("the project was never open"))?;
+        // Before its id is known, the tab is the one that lists all projects.
+        let id = self.desk.known(&want).unwrap_or_default();
         Ok((id, want))
     }
 
@@ -214,6 +214,10 @@ impl Step<'_> {
 
     async fn fresh_tab(&mut self) -> Done {
         match self.project() {
+            Ok((project, _)) if project.is_empty() => {
+                self.desk.close_tab(&project).await;
+                Done::Yes("the next look opens a new tab")
+            }
             Ok((project, want)) => {
                 let document = want.document.filter(|d| crate::desk::is_id(d));
                 let opened = self

@@ -125,7 +125,7 @@ impl Desk {
         until: Instant,
     ) -> Result<View, Trouble> {
         self.browser_up(settings, until).await?;
-        self.idle = self.used.map_or(0, |used| elapsed_ms(used));
+        self.idle = self.used.map_or(0, elapsed_ms);
         self.used = Some(Instant::now());
         let project = self.project_id(settings, &want.project, until).await?;
         let first_load = self.tab(settings, &project, want, until).await?;

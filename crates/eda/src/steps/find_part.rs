@@ -248,7 +248,10 @@ mod tests {
         assert_eq!(code(&all, &wanted(), ""), Err(signals::WRONG_VALUES.into()), "which one?");
         assert_eq!(code(&[array.clone(), a.clone()], &wanted(), ""), Ok("C1".into()));
         assert_eq!(code(&[array], &wanted(), ""), Err(signals::ONLY_ARRAYS.into()));
-        assert_eq!(code(&[other.clone()], &wanted(), ""), Err(signals::WRONG_VALUES.into()));
+        assert_eq!(
+            code(std::slice::from_ref(&other), &wanted(), ""),
+            Err(signals::WRONG_VALUES.into())
+        );
         assert_eq!(code(&[other], &wanted(), "footprint"), Ok("C4".into()));
         let exact = Wanted { supplier: Some("c2".into()), ..wanted() };
         assert_eq!(code(&all, &exact, ""), Ok("C2".into()));
