@@ -11,6 +11,7 @@
 
 mod block;
 pub mod browser;
+mod cadence;
 pub mod cdp;
 mod desk;
 mod files;

@@ -9,9 +9,12 @@ use pcbflow_core::ports::Recovery;
 use tokio::time::Instant;
 
 use crate::browser::{Advice, MovedAside, find, look_at_lock, move_lock_aside};
+use crate::cadence::Cadence;
 use crate::cdp::ms;
 use crate::desk::{Standing, View, Want};
 use crate::sheet;
+use crate::signals;
+use crate::steps::find_part::HOW_NOTE;
 use crate::steps::{Step, save};
 use crate::trouble::Trouble;
 
@@ -28,6 +31,8 @@ const ANSWERS_MS: u64 = 2_000;
 enum Done {
     /// It did what it says.
     Yes(&'static str),
+    /// The next attempt searches in this way.
+    Note(&'static str),
     /// It has nothing to do here.
     NotHere(&'static str),
     /// It did not work.
@@ -94,10 +99,20 @@ pub(crate) async fn act(step: &mut Step<'_>, class: &str, action: &str) -> Recov
         ("BR-4", "move-links-aside") => step.move_links(),
         ("BR-5", "close-own-duplicates") => step.close_duplicates().await,
         ("BR-6", "reload-tab") => step.reload_tab().await,
+        ("EDA-2", "second-sign") => step.second_sign().await,
+        ("EDA-3", "read-elsewhere") => step.read_elsewhere().await,
+        ("EDA-10", "broaden-search") => step.search_note("broad"),
+        ("EDA-10", "supplier-number") => step.search_note("supplier"),
+        ("EDA-10", "other-footprint") => step.search_note("footprint"),
+        ("EDA-5", "slow-searches") => step.slow_searches(),
         ("BR-7", "activate-document") => step.activate().await,
         _ => Done::NotHere("this action comes with a later release"),
     };
     let (outcome, summary) = match done {
+        Done::Note(how) => {
+            let did = "the next search goes another way";
+            return Recovery::done(did).note(HOW_NOTE, how);
+        }
         Done::Yes(did) => (RecoveryOutcome::Done, did.to_owned()),
         Done::NotHere(why) => (RecoveryOutcome::NotApplicable, why.to_owned()),
         Done::No(why) => (RecoveryOutcome::Failed, why),
@@ -110,12 +125,16 @@ pub(crate) async fn look(step: &mut Step<'_>, probe: &str) -> CheckResult {
     let seen = match probe {
         "page-answers" => step.page_answers().await,
         "browser-up" => step.is_up().await,
-        "signed-in" | "project-open" | "capabilities" | "document-in-focus" | "same-request"
-        | "fresh-read" => step.in_front(false).await.map(drop),
+        "signed-in" => step.is_signed_in().await,
+        "project-open" | "capabilities" | "document-in-focus" | "same-request" | "fresh-read" => {
+            step.in_front(false).await.map(drop)
+        }
         "one-window" => step.in_front(true).await.map(drop),
         "saved" => step.is_saved().await,
         "two-reads" => step.reads_agree().await,
         "pin-nets" => step.nets_are_there().await,
+        // The next attempt searches afresh and is held against the parts list.
+        "known-part" | "part-read-back" => step.in_front(false).await.map(drop),
         _ => return CheckResult::could_not_run(probe, "this probe comes with a later release"),
     };
     match seen {
@@ -132,8 +151,8 @@ impl Step<'_> {
     /// The project's id and what is wanted of it.
     fn project(&self) -> Result<(String, Want), Trouble> {
         let want = self.wanted_any()?;
-        let id = self.desk.known(&want);
-        let id = id.ok_or_else(|| Trouble::failed("the project was never open"))?;
+        // Before its id is known, the tab is the one that lists all projects.
+        let id = self.desk.known(&want).unwrap_or_default();
         Ok((id, want))
     }
 
@@ -195,6 +214,10 @@ impl Step<'_> {
 
     async fn fresh_tab(&mut self) -> Done {
         match self.project() {
+            Ok((project, _)) if project.is_empty() => {
+                self.desk.close_tab(&project).await;
+                Done::Yes("the next look opens a new tab")
+            }
             Ok((project, want)) => {
                 let document = want.document.filter(|d| crate::desk::is_id(d));
                 let opened = self
@@ -353,6 +376,28 @@ impl Step<'_> {
         Done::Yes("waited for the editor")
     }
 
+    async fn is_signed_in(&mut self) -> Result<(), Trouble> {
+        let signs = self.desk.second_sign_anew(self.settings, self.until).await?;
+        if signs.iter().any(|s| s.code == signals::USER_WITH_ID) {
+            return Ok(());
+        }
+        Err(Trouble::failed("nobody is signed in"))
+    }
+
+    async fn second_sign(&mut self) -> Done {
+        Done::of(self.is_signed_in().await, "somebody is signed in: it was one refused call")
+    }
+
+    async fn read_elsewhere(&mut self) -> Done {
+        match self.desk.projects(self.settings, self.until).await {
+            Ok(all) if !all.is_empty() => {
+                Done::NotHere("other calls are answered: it is this project")
+            }
+            Ok(_) => Done::No("no project is listed".into()),
+            Err(trouble) => trouble.into(),
+        }
+    }
+
     async fn click_login(&mut self) -> Done {
         match self.project() {
             Ok((project, want)) => Done::if_so(
@@ -361,6 +406,24 @@ impl Step<'_> {
                 "no stored login, or it is over",
             ),
             Err(trouble) => trouble.into(),
+        }
+    }
+
+    fn search_note(&self, how: &'static str) -> Done {
+        let said = |key: &str| self.context.step.with.contains_key(key);
+        let packages = crate::steps::texts(self.context.step.with.get("package"));
+        match how {
+            "supplier" if !said("supplier") => Done::NotHere("the step names no supplier's number"),
+            "footprint" if packages.len() < 2 => Done::NotHere("no other footprint is allowed"),
+            _ => Done::Note(how),
+        }
+    }
+
+    fn slow_searches(&self) -> Done {
+        let slowed = Cadence::at(&self.context.state_dir).slow_down(self.now_ms());
+        match slowed {
+            Ok(()) => Done::Yes("all searches of the workspace go slowly"),
+            Err(error) => Done::No(error.to_string()),
         }
     }
 

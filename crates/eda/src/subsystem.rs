@@ -16,7 +16,7 @@ use crate::cdp::ms;
 use crate::desk::Desk;
 use crate::settings::EditorSettings;
 use crate::steps::script::CALL_SECONDS_MAX;
-use crate::steps::{Step, kinds, texts};
+use crate::steps::{Step, export, kinds, texts};
 use crate::trouble::Trouble;
 use crate::{recover, rows};
 
@@ -60,20 +60,33 @@ impl Subsystem for Eda {
     fn step_faults(&self, step: &StepDef) -> Vec<ManifestFault> {
         let fault = |key: &str, remedy: &str| ManifestFault {
             path: format!("with.{key}"),
-            fault: format!("'{key}' is not a text"),
+            fault: format!("'{key}' is not of the right form"),
             remedy: remedy.to_owned(),
         };
-        let plain = ["project", "page", "block", "report"];
+        let plain = [
+            "project", "page", "layout", "block", "report", "part", "search", "supplier", "maker",
+            "to", "what", "of",
+        ];
         let mut found: Vec<ManifestFault> = plain
             .iter()
             .filter(|key| step.with.get(**key).is_some_and(|v| !v.is_string()))
             .map(|key| fault(key, "write a text"))
             .collect();
-        for key in ["script", "engine", "blocks"] {
+        for key in ["script", "engine", "blocks", "package"] {
             if step.with.get(key).is_some_and(|v| texts(Some(v)).is_empty()) {
                 found.push(fault(key, "write a text or a list of texts"));
             }
         }
+        let one_of = |key: &str, words: &[&str], found: &mut Vec<ManifestFault>| {
+            if step.arg_str(key).is_some_and(|w| !words.contains(&w)) {
+                let remedy = format!("write one of {}", words.join(", "));
+                found.push(fault(key, &remedy));
+            }
+        };
+        if step.uses.as_str() == kinds::EXPORT.name {
+            one_of("what", &export::forms(), &mut found);
+        }
+        one_of("of", &["schematic", "layout"], &mut found);
         let seconds = step.with.get("call_seconds");
         let fits =
             |v: &serde_json::Value| v.as_u64().is_some_and(|s| (1..=CALL_SECONDS_MAX).contains(&s));

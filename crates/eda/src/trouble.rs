@@ -72,6 +72,19 @@ impl Trouble {
         trouble
     }
 
+    /// Whether a fact is among these.
+    pub fn is(&self, code: &str) -> bool {
+        self.signals.iter().any(|s| s.code == code)
+    }
+
+    /// Whether the site answered with this status.
+    pub fn status(&self, status: i64) -> bool {
+        let fits = |s: &Signal| {
+            s.source == Source::Http && s.code == codes::STATUS && s.number == Some(status)
+        };
+        self.signals.iter().any(fits)
+    }
+
     /// More facts.
     pub fn with(mut self, more: Vec<Signal>) -> Trouble {
         for signal in more {

@@ -47,6 +47,32 @@ pub fn kill_browsers_below(folder: &Path) {
     }
 }
 
+/// Stops the processes of pages below a folder, as a busy system would; how many.
+pub fn stop_pages_below(folder: &Path) -> usize {
+    // A page's process has no environment to see; it is in the group of its browser.
+    let text = |pid: u32, what: &str| {
+        let bytes = std::fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let group = |pid: u32| {
+        let stat = text(pid, "stat");
+        let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        fields.split(' ').nth(2).and_then(|g| g.parse::<u32>().ok())
+    };
+    let browsers = processes::of(folder);
+    let all = std::fs::read_dir("/proc").expect("processes").flatten();
+    let pages: Vec<u32> = all
+        .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| text(*pid, "cmdline").contains("--type=renderer"))
+        .filter(|pid| group(*pid).is_some_and(|g| browsers.contains(&g)))
+        .collect();
+    for pid in &pages {
+        let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("a number");
+        kill_process(pid, Signal::STOP).expect("it lives");
+    }
+    pages.len()
+}
+
 fn kill_browsers(place: &Place) {
     kill_browsers_below(&place.test.path("home"));
 }

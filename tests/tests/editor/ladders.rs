@@ -152,3 +152,202 @@ fn br_6_a_browser_that_dies_in_the_middle_is_started_again() {
     assert_rungs(&place, &[("reload-tab", false), ("relaunch", true)]);
     place.assert_whole();
 }
+
+#[test]
+fn eda_2_one_refused_call_is_tried_again_in_silence() {
+    let fault = json!({
+        "id": "EDA-2", "variant": "unauthorized", "count": 1, "scope": { "path": "/api/v2/devices" },
+    });
+    let place = healed(&fault, "EDA-2");
+    assert_rungs(&place, &[("second-sign", true)]);
+}
+
+#[test]
+fn eda_1_a_login_that_one_click_restores_needs_nobody() {
+    let place = Place::one_block();
+    place.editor.set(&json!({ "latency": { "create": 300 } }));
+    let running = place.test.start(&["run", BOARD]);
+    super::browser::until("it is being placed", &place.editor, |_| {
+        place.calls("sch_PrimitiveWire.create") >= 1
+    });
+    place.editor.arm(&json!({
+        "id": "EDA-1", "variant": "expired", "params": { "silent_restore": true },
+    }));
+    let done = running.wait();
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert!(rungs(&place).contains(&("click-login".into(), true)), "{}", place.story());
+    place.assert_whole();
+}
+
+#[test]
+fn br_3_a_profile_without_a_login_waits_for_the_person_and_goes_on_untold() {
+    let place = Place::one_block();
+    place.editor.set(&json!({ "signed_in": false }));
+    let running = place.test.start(&["run", BOARD, "--wait", "60s"]);
+    super::browser::until("somebody is asked", &place.editor, |_| {
+        place.editor.events("window_loaded").len() >= 2
+    });
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    place.editor.set(&json!({ "signed_in": true }));
+    let done = running.wait();
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "BR-3"), "{}", place.story());
+    place.assert_whole();
+}
+
+#[test]
+fn eda_3_a_forbidden_project_goes_to_the_person_without_a_pause() {
+    let place = Place::one_block();
+    place.editor.arm(&json!({
+        "id": "EDA-3", "variant": "forbidden", "scope": { "path": "PUT /api/projects/" },
+    }));
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+    assert_eq!(classes(&place), ["EDA-3"], "{}", place.story());
+    assert_eq!(place.saved(), Vec::<String>::new());
+}
+
+#[test]
+fn eda_6_a_server_fault_is_waited_out() {
+    let fault = json!({
+        "id": "EDA-6", "variant": "error", "count": 1, "scope": { "path": "/api/v2/devices" },
+    });
+    let place = healed(&fault, "EDA-6");
+    assert_eq!(place.calls("sch_PrimitiveComponent.create"), 3);
+}
+
+#[test]
+fn eda_8_and_9_a_page_that_does_not_come_is_loaded_again() {
+    for (id, variant) in [("EDA-8", "no_boards"), ("EDA-8", "stuck"), ("EDA-9", "absent")] {
+        let place = Place::one_block();
+        // The first load lists the projects; the second one is the board's own.
+        place.editor.arm(&json!({ "id": id, "variant": variant, "count": 2 }));
+        let done = place.test.pcbflow(&["run", BOARD]);
+        assert_eq!(done.exit, Some(0), "{id} {variant}: {done}\n{}", place.story());
+        assert!(classes(&place).contains(&id.to_owned()), "{id} {variant}: {}", place.story());
+        place.assert_whole();
+    }
+}
+
+#[test]
+fn eda_12_a_save_that_never_answers_is_settled_by_looking() {
+    for landed in [false, true] {
+        let place = Place::one_block();
+        place.editor.arm(&json!({
+            "id": "EDA-12", "variant": "save_never", "count": 1, "params": { "landed": landed },
+        }));
+        let done = place.test.pcbflow(&["run", BOARD]);
+        assert_eq!(done.exit, Some(0), "{landed}: {done}\n{}", place.story());
+        assert_eq!(
+            classes(&place).first().map(String::as_str),
+            Some("EDA-12"),
+            "{}",
+            place.story()
+        );
+        place.assert_whole();
+        assert_eq!(place.calls("sch_PrimitiveComponent.create"), 3, "{}", place.story());
+    }
+}
+
+#[test]
+fn eda_7_a_page_that_the_system_has_stopped_gets_a_new_tab() {
+    let place = Place::one_block();
+    place.editor.set(&json!({ "latency": { "create": 300 } }));
+    let running = place.test.start(&["run", BOARD]);
+    super::browser::until("it is being placed", &place.editor, |_| {
+        place.calls("sch_PrimitiveWire.create") >= 2
+    });
+    let stopped = super::blocks::stop_pages_below(&place.test.path("home"));
+    assert!(stopped > 0, "a page's process was found");
+    let done = running.wait();
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert_eq!(classes(&place), ["EDA-7"], "{}", place.story());
+    place.assert_whole();
+}
+
+#[test]
+fn br_1_and_env_3_no_browser_is_told_plainly() {
+    for (script, class) in [(None, "ENV-3"), (Some("exit 1"), "BR-1")] {
+        let place = Place::one_block();
+        let file = place.test.path("fake-chrome");
+        if let Some(script) = script {
+            use std::os::unix::fs::PermissionsExt as _;
+            std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("a program");
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&file, mode).expect("it may be started");
+        }
+        place.settings(&format!("browser = \"{}\"\n", file.display()));
+        let done = place.test.pcbflow(&["run", BOARD]);
+        assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+        assert!(classes(&place).iter().all(|c| c == class), "{class}: {}", place.story());
+        assert_eq!(place.editor.events("window_loaded").len(), 0);
+    }
+}
+
+#[test]
+fn br_4_a_lock_of_another_computer_is_moved_aside_and_a_live_one_is_not() {
+    let place = Place::one_block();
+    let profile = place.test.path("home/.data/pcbflow/browser/editor");
+    std::fs::create_dir_all(&profile).expect("a profile");
+    let lock = profile.join("SingletonLock");
+    std::os::unix::fs::symlink("another-computer-4242", &lock).expect("a lock");
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "BR-4"), "{}", place.story());
+    assert!(rungs(&place).contains(&("move-links-aside".into(), true)), "{}", place.story());
+    place.assert_whole();
+}
+
+#[test]
+fn two_boards_of_two_processes_share_one_browser() {
+    let place = Place::one_block();
+    let other = place.editor.tell("/project", &json!({ "name": "second" }));
+    let other = other["uuid"].as_str().expect("an id").to_owned();
+    place.more_board("second", &other);
+    let first = place.test.start(&["run", BOARD]);
+    let second = place.test.start(&["run", "second"]);
+    let (first, second) = (first.wait(), second.wait());
+    assert_eq!(first.exit, Some(0), "{first}\n{}", place.story());
+    assert_eq!(second.exit, Some(0), "{second}\n{}", place.test.story("second"));
+    place.assert_whole();
+}
+
+#[test]
+fn br_5_a_foreign_lock_is_never_broken() {
+    let place = Place::one_block();
+    place.editor.arm(&json!({ "id": "BR-5", "variant": "foreign", "params": { "holder": "Ada" } }));
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "BR-5"), "{}", place.story());
+    assert_eq!(place.calls("sch_PrimitiveComponent.create"), 0);
+    // Ada is gone; the person says so.
+    place.editor.tell("/clear", &json!({}));
+    let ask = place.test.json(0, &["status", BOARD]);
+    assert!(ask.to_string().contains("close_window"), "{ask:#}");
+    place.test.pcbflow(&["answer", "a1", "retry"]).exits(0);
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    place.assert_whole();
+}
+
+#[test]
+fn eda_4_a_project_that_is_not_there_is_asked_for() {
+    let place = Place::new(
+        "      - id: open\n        uses: eda/open\n        with: { project: no-such-project }\n",
+    );
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "EDA-4"), "{}", place.story());
+    assert!(place.editor.events("request").len() < 60, "no storm of retries");
+}
+
+#[test]
+fn eda_13_nets_that_come_late_are_waited_for() {
+    let place = Place::one_block();
+    place.editor.arm(&json!({
+        "id": "EDA-13", "variant": "slow_nets", "ms": 60_000, "params": { "net_settle_ms": 4_000 },
+    }));
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    place.assert_whole();
+}

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod browser;
+mod kinds;
 mod ladders;
 mod page;
 mod place;

@@ -38,6 +38,12 @@ async function wire(part, pins, at) {
 }
 ";
 
+const STEPS: &str = "      - id: open\n        uses: eda/open\n        with: { project: door-sensor }\n\
+     \x20     - id: sensor\n        uses: eda/script\n        needs: [open]\n\
+     \x20       with: { engine: engine.js, script: sensor.js, call_seconds: 3 }\n\
+     \x20     - id: save\n        uses: eda/save\n        needs: [sensor]\n\
+     \x20     - id: read\n        uses: eda/read-back\n        needs: [save]\n";
+
 /// A stand-in, a workspace that names it, and a board.
 pub struct Place {
     pub editor: StandIn,
@@ -65,13 +71,23 @@ impl Place {
 
     /// The whole flow of one block.
     pub fn one_block() -> Place {
-        Place::new(
-            "      - id: open\n        uses: eda/open\n        with: { project: door-sensor }\n\
-             \x20     - id: sensor\n        uses: eda/script\n        needs: [open]\n\
-             \x20       with: { engine: engine.js, script: sensor.js, call_seconds: 3 }\n\
-             \x20     - id: save\n        uses: eda/save\n        needs: [sensor]\n\
-             \x20     - id: read\n        uses: eda/read-back\n        needs: [save]\n",
-        )
+        Place::new(STEPS)
+    }
+
+    /// Adds lines to the editor's settings.
+    pub fn settings(&self, more: &str) {
+        let file = self.test.ws().join("pcbflow.toml");
+        let text = std::fs::read_to_string(&file).expect("settings");
+        std::fs::write(file, text + more).expect("settings");
+    }
+
+    /// A second board with the same block in another project.
+    pub fn more_board(&self, name: &str, project: &str) {
+        let steps = STEPS.replace("project: door-sensor", &format!("project: '{project}'"));
+        self.test.boards(&[&Manifest::new(name).phase("07-schematic-draft").raw(&steps)]);
+        let folder = self.test.board(name);
+        std::fs::write(folder.join("engine.js"), ENGINE).expect("a script");
+        std::fs::write(folder.join("sensor.js"), BLOCK).expect("a script");
     }
 
     /// Writes a script of the board.

@@ -68,10 +68,13 @@ impl Desk {
         }
         let programs = find(program.or(settings.browser.as_deref()));
         let Some(program) = programs.first() else {
-            let named = settings.browser.as_ref().map(|p| p.display().to_string());
-            let named = named.unwrap_or_else(|| "google-chrome".to_owned());
-            let signal = Signal::spawn_not_found(&named);
-            return Err(Trouble::before("there is no browser on this computer", vec![signal]));
+            // Whatever a configured file is called, a browser is what is missing.
+            let signal = Signal::spawn_not_found("google-chrome");
+            let what = match &settings.browser {
+                Some(file) => format!("there is no browser at {}", file.display()),
+                None => "there is no browser on this computer".to_owned(),
+            };
+            return Err(Trouble::before(&what, vec![signal]));
         };
         let mut launch = Launch::new(program, profile);
         launch.headless = settings.headless;

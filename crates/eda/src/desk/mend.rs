@@ -61,6 +61,16 @@ impl Desk {
         }
     }
 
+    /// The second sign, with a browser that is started for it if none is there.
+    pub async fn second_sign_anew(
+        &mut self,
+        settings: &EditorSettings,
+        until: Instant,
+    ) -> Result<Vec<pcbflow_core::evidence::Signal>, Trouble> {
+        self.browser_up(settings, until).await?;
+        self.second_sign(settings, until).await
+    }
+
     /// Forgets the id of a project that was given by name.
     pub fn forget_name(&mut self, name: &str) {
         self.names.remove(name);

@@ -34,6 +34,8 @@ const PROBE_MS: u64 = 1_000;
 const WATCH_MS: u64 = 500;
 /// Longest wait for a call that an earlier run had left under way, in milliseconds.
 const LEFT_MS: u64 = 20_000;
+/// From this pause on a login may have run out by itself, in milliseconds.
+const IDLE_MS: u64 = 600_000;
 /// Largest answer of a script of ours, in bytes.
 const ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
@@ -93,6 +95,10 @@ pub(crate) struct Desk {
     names: BTreeMap<String, String>,
     /// A sign-in was proven in this run.
     signed_in_earlier: bool,
+    /// How long it was not used before the step that runs, in milliseconds.
+    idle: u64,
+    /// When the site was last used.
+    used: Option<Instant>,
     /// When a tab of ours was closed last.
     closed_own_tab: Option<Instant>,
 }
@@ -119,6 +125,8 @@ impl Desk {
         until: Instant,
     ) -> Result<View, Trouble> {
         self.browser_up(settings, until).await?;
+        self.idle = self.used.map_or(0, elapsed_ms);
+        self.used = Some(Instant::now());
         let project = self.project_id(settings, &want.project, until).await?;
         let first_load = self.tab(settings, &project, want, until).await?;
         self.view(&project, want, first_load, until).await
@@ -340,20 +348,40 @@ impl Desk {
         ))
     }
 
+    /// Whether somebody is signed in, seen afresh in a tab of its own: a page that stands keeps
+    /// showing who was signed in when it was loaded.
+    pub async fn second_sign(
+        &mut self,
+        settings: &EditorSettings,
+        until: Instant,
+    ) -> Result<Vec<Signal>, Trouble> {
+        let known = self.signed_in_earlier;
+        let home = home();
+        self.tabs.remove(HOME);
+        self.new_tab(settings, HOME, &home, until).await?;
+        let seen = self.look_until(HOME, &home, !known, until).await;
+        self.close_tab(HOME).await;
+        match seen {
+            Ok(_) => Ok(vec![Signal::new(Source::Report, signals::USER_WITH_ID)]),
+            Err(trouble) if trouble.is(signals::USER_WITHOUT_ID) => {
+                let mut all = trouble.signals;
+                if self.idle >= IDLE_MS {
+                    let idle = i64::try_from(self.idle).unwrap_or(i64::MAX);
+                    all.push(Signal::new(Source::Own, signals::IDLE_BEFORE).number(idle));
+                }
+                Ok(all)
+            }
+            Err(trouble) => Err(trouble),
+        }
+    }
+
     /// Ids and names of all projects, from a fresh list.
     pub async fn projects(
         &mut self,
         settings: &EditorSettings,
         until: Instant,
     ) -> Result<Vec<(String, String)>, Trouble> {
-        const HOME: &str = "";
-        let home = Want {
-            project: HOME.to_owned(),
-            document: None,
-            kind: Kind::Page,
-            methods: vec!["dmt_Project.getAllProjectsUuid".into()],
-            writes: false,
-        };
+        let home = home();
         let first_load = if self.tabs.get(HOME).is_some_and(|t| !t.session.detached()) {
             false
         } else {
@@ -388,6 +416,23 @@ impl Desk {
         tracing::debug!(?closed, "a tab of ours was closed");
         self.closed_own_tab = Some(Instant::now());
     }
+}
+
+/// The tab that shows no project.
+const HOME: &str = "";
+
+fn home() -> Want {
+    Want {
+        project: HOME.to_owned(),
+        document: None,
+        kind: Kind::Page,
+        methods: vec!["dmt_Project.getAllProjectsUuid".into()],
+        writes: false,
+    }
+}
+
+fn elapsed_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether a text is an id of the editor: 32 hex digits.

@@ -240,7 +240,11 @@ impl Desk {
 fn usable(look: &Value, project: &str) -> bool {
     let documents = look.get("documents").and_then(Value::as_array).is_some_and(|d| !d.is_empty());
     let there = project.is_empty() || (text(look, "project") == project && documents);
-    is(look, "root") && text(look, "state") == "complete" && !look["user"].is_null() && there
+    is(look, "root")
+        && text(look, "state") == "complete"
+        && !look["user"].is_null()
+        && there
+        && look["loading"].is_null()
 }
 
 /// Id of the wanted document among those of the project.

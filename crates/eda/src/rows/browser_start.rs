@@ -1,9 +1,9 @@
 //! Start, port and profile of the browser: BR-1, BR-2, BR-3, BR-4, BR-10.
 
 use pcbflow_core::evidence::{Matcher, NumberTest, Pattern, Source, codes};
-use pcbflow_core::row::{BUDGET, Notify, Recheck, Resume, Row, Rung, Severity, Texts};
+use pcbflow_core::row::{Available, BUDGET, Notify, Recheck, Resume, Row, Rung, Severity, Texts};
 
-use super::{BROWSER, LATER, UNAUTHORIZED, diagnosis_only};
+use super::{BROWSER, LATER, UNAUTHORIZED, diagnosis_only, real, stand_in};
 use crate::signals;
 
 const STARTING: Pattern = Pattern::own(signals::BROWSER_STARTING);
@@ -86,10 +86,10 @@ pub const BR_1: Row = Row {
         ask_kind: "install_tool",
         tool: "Chrome",
     },
-    recipe: diagnosis_only(
+    recipe: real(
         "real Chromium as root without its flag; small programs that end at once or after 1 s",
     ),
-    available: LATER,
+    available: Available::Now,
     passing: false,
 };
 
@@ -153,10 +153,10 @@ pub const BR_2: Row = Row {
         ask_kind: "open_editor",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only(
+    recipe: real(
         "real Chromium on a taken port, on a profile in use, behind a socket that is refused",
     ),
-    available: LATER,
+    available: Available::Now,
     passing: false,
 };
 
@@ -204,10 +204,10 @@ pub const BR_3: Row = Row {
         ask_kind: "log_in",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only(
+    recipe: stand_in(
         "real Chromium on an empty profile and on a clone without cookies, against the stand-in",
     ),
-    available: LATER,
+    available: Available::Now,
     passing: false,
 };
 
@@ -272,11 +272,11 @@ pub const BR_4: Row = Row {
         ask_kind: "close_window",
         tool: "Chrome",
     },
-    recipe: diagnosis_only(
+    recipe: real(
         "real Chromium on a profile whose lock names another computer, is a plain file, or has a \
          live owner with and without a port",
     ),
-    available: LATER,
+    available: Available::Now,
     passing: false,
 };
 

@@ -2,10 +2,10 @@
 
 use pcbflow_core::evidence::{Matcher, Pattern, Source};
 use pcbflow_core::row::{
-    BUDGET, COOL_ONCE, Notify, Recheck, Resume, Row, Rung, Severity, Texts, Waits,
+    Available, BUDGET, COOL_ONCE, Notify, Recheck, Resume, Row, Rung, Severity, Texts, Waits,
 };
 
-use super::{DEADLINE, EDITOR, ELSEWHERE, FORBIDDEN, LATER, UNAUTHORIZED, diagnosis_only};
+use super::{DEADLINE, EDITOR, ELSEWHERE, FORBIDDEN, UNAUTHORIZED, stand_in};
 use crate::signals;
 
 const LOGIN_PAGE: Pattern = Pattern::cdp(signals::LOGIN_PAGE);
@@ -89,10 +89,8 @@ pub const EDA_1: Row = Row {
         ask_kind: "log_in",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only(
-        "the stand-in editor drops the login on its server side after idle time",
-    ),
-    available: LATER,
+    recipe: stand_in("the stand-in editor drops the login on its server side after idle time"),
+    available: Available::Now,
     passing: false,
 };
 
@@ -148,10 +146,10 @@ pub const EDA_2: Row = Row {
         ask_kind: "log_in",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only(
+    recipe: stand_in(
         "the stand-in editor answers 401 once, on one path, on all, on the document itself",
     ),
-    available: LATER,
+    available: Available::Now,
     passing: false,
 };
 
@@ -192,7 +190,8 @@ pub const EDA_3: Row = Row {
             COOL_ONCE,
             "unclear: one shared pause, then once more",
             "I waited and tried again {times}.",
-        ),
+        )
+        .only(&["unclear"]),
         Rung::ask(),
     ],
     budget: BUDGET,
@@ -210,7 +209,7 @@ pub const EDA_3: Row = Row {
         ask_kind: "grant_access",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only("the stand-in editor forbids one project for good"),
-    available: LATER,
+    recipe: stand_in("the stand-in editor forbids one project for good"),
+    available: Available::Now,
     passing: false,
 };

@@ -1,11 +1,13 @@
 //! Ids and parts that can't be found: EDA-4 and EDA-10.
 
 use pcbflow_core::evidence::{Matcher, Pattern};
-use pcbflow_core::row::{AT_ONCE, BUDGET, Notify, Recheck, Resume, Row, Rung, Severity, Texts};
+use pcbflow_core::row::{
+    AT_ONCE, Available, BUDGET, Notify, Recheck, Resume, Row, Rung, Severity, Texts,
+};
 
 use super::{
-    DEADLINE, EDITOR, ELSEWHERE, FORBIDDEN, LATER, NOT_FOUND, OF_THE_EDITOR, SERVER_FAULT,
-    TOO_MANY, UNAUTHORIZED, diagnosis_only,
+    DEADLINE, EDITOR, ELSEWHERE, FORBIDDEN, NOT_FOUND, OF_THE_EDITOR, SERVER_FAULT, TOO_MANY,
+    UNAUTHORIZED, stand_in,
 };
 use crate::signals;
 
@@ -81,8 +83,8 @@ pub const EDA_4: Row = Row {
         ask_kind: "pick_project",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only("the stand-in editor answers 404 for an unknown project or page"),
-    available: LATER,
+    recipe: stand_in("the stand-in editor answers 404 for an unknown project or page"),
+    available: Available::Now,
     passing: false,
 };
 
@@ -148,9 +150,9 @@ pub const EDA_10: Row = Row {
         ask_kind: "pick_part",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only(
+    recipe: stand_in(
         "the stand-in editor's search gives nothing, only arrays, or a part without a model",
     ),
-    available: LATER,
+    available: Available::Now,
     passing: false,
 };

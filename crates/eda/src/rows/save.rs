@@ -4,8 +4,8 @@ use pcbflow_core::evidence::{Matcher, Pattern, Source};
 use pcbflow_core::row::{Available, BUDGET, Notify, Recheck, Resume, Row, Rung, Severity, Texts};
 
 use super::{
-    DEADLINE, EDITOR, FORBIDDEN, LATER, NOT_FOUND, OF_THE_EDITOR, REQUEST_TIMEOUT, SERVER_FAULT,
-    TOO_MANY, UNAUTHORIZED, diagnosis_only, stand_in,
+    DEADLINE, EDITOR, FORBIDDEN, NOT_FOUND, OF_THE_EDITOR, REQUEST_TIMEOUT, SERVER_FAULT, TOO_MANY,
+    UNAUTHORIZED, stand_in,
 };
 use crate::signals;
 
@@ -160,8 +160,8 @@ pub const EDA_13: Row = Row {
         ask_kind: "nothing",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only("the stand-in editor settles nets late, or only after a reload"),
-    available: LATER,
+    recipe: stand_in("the stand-in editor settles nets late, or only after a reload"),
+    available: Available::Now,
     passing: false,
 };
 

@@ -2,12 +2,12 @@
 
 use pcbflow_core::evidence::{Matcher, Pattern, Source};
 use pcbflow_core::row::{
-    BUDGET, COOL, COOL_ONCE, Notify, Recheck, Resume, Row, Rung, Severity, Texts, W3,
+    Available, BUDGET, COOL, COOL_ONCE, Notify, Recheck, Resume, Row, Rung, Severity, Texts, W3,
 };
 
 use super::{
-    DEADLINE, EDITOR, ELSEWHERE, FORBIDDEN, LATER, REQUEST_TIMEOUT, SEARCH_PATHS, SERVER_FAULT,
-    TOO_MANY, diagnosis_only,
+    DEADLINE, EDITOR, ELSEWHERE, FORBIDDEN, REQUEST_TIMEOUT, SEARCH_PATHS, SERVER_FAULT, TOO_MANY,
+    stand_in,
 };
 use crate::signals;
 
@@ -92,11 +92,11 @@ pub const EDA_5: Row = Row {
         ask_kind: "retry",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only(
+    recipe: stand_in(
         "the stand-in editor answers 429 with and without Retry-After, and 403 on its search \
          paths after a burst",
     ),
-    available: LATER,
+    available: Available::Now,
     passing: true,
 };
 
@@ -180,9 +180,9 @@ pub const EDA_6: Row = Row {
         ask_kind: "retry",
         tool: "EasyEDA",
     },
-    recipe: diagnosis_only(
+    recipe: stand_in(
         "the stand-in editor answers 500, 502 and 503, resets the connection, sends nothing",
     ),
-    available: LATER,
+    available: Available::Now,
     passing: true,
 };

@@ -8,6 +8,8 @@ const PROJECT: Arg =
     ("project", false, "the project in EasyEDA, by name or id (default: that of eda/open)");
 const PAGE: Arg = ("page", false, "the schematic page, by name or id (default: the first)");
 
+const LAYOUT: Arg = ("layout", false, "the layout, by name or id (default: the first)");
+
 /// Opens a project.
 pub const OPEN: KindInfo = KindInfo {
     name: "eda/open",
@@ -64,5 +66,53 @@ pub const READ_BACK: KindInfo = KindInfo {
     public: true,
 };
 
+/// Looks a part up.
+pub const FIND_PART: KindInfo = KindInfo {
+    name: "eda/find-part",
+    about: "finds one part of the parts list in EasyEDA's library and writes down which it is",
+    safety: Safety::Idempotent,
+    timeout_ms: 120_000,
+    args: &[
+        ("part", false, "its place in the design, such as R5 (default: the step's id)"),
+        ("search", false, "words to search by, such as '10k 0603'"),
+        ("supplier", false, "the supplier's number, such as C25804"),
+        ("maker", false, "the maker's number"),
+        ("package", false, "the footprint; in a list, those after the first are allowed too"),
+        ("to", false, "where the part is written down (default parts/<part>.json)"),
+        PROJECT,
+        PAGE,
+    ],
+    is_check: false,
+    public: true,
+};
+
+/// The editor's own check.
+pub const DRC: KindInfo = KindInfo {
+    name: "eda/drc",
+    about: "runs EasyEDA's own check of a schematic page or a layout",
+    safety: Safety::ReadOnly,
+    timeout_ms: 180_000,
+    args: &[("of", false, "schematic or layout (default schematic)"), PROJECT, PAGE, LAYOUT],
+    is_check: true,
+    public: true,
+};
+
+/// Files.
+pub const EXPORT: KindInfo = KindInfo {
+    name: "eda/export",
+    about: "exports a file from EasyEDA and checks that all parts of the live document are in it",
+    safety: Safety::Idempotent,
+    timeout_ms: 180_000,
+    args: &[
+        ("what", true, "netlist, bom, pads, pick-and-place or gerber"),
+        ("to", false, "where the file goes, below the board's folder"),
+        PROJECT,
+        PAGE,
+        LAYOUT,
+    ],
+    is_check: false,
+    public: true,
+};
+
 /// All of them.
-pub const ALL: &[KindInfo] = &[OPEN, SCRIPT, SAVE, READ_BACK];
+pub const ALL: &[KindInfo] = &[OPEN, SCRIPT, SAVE, READ_BACK, FIND_PART, DRC, EXPORT];

@@ -1,5 +1,8 @@
 //! The step kinds of the editor.
 
+mod drc;
+pub(crate) mod export;
+pub(crate) mod find_part;
 pub(crate) mod kinds;
 mod open;
 mod read_back;
@@ -11,6 +14,7 @@ use std::path::Path;
 
 use pcbflow_core::check::{CheckResult, Finding, FindingItem, FindingSeverity, Limits};
 use pcbflow_core::event::ReadBack;
+use pcbflow_core::evidence::{Signal, Source};
 use pcbflow_core::ids::Digest;
 use pcbflow_core::manifest::CheckSpec;
 use pcbflow_core::ports::{Observation, Services, StepContext, StepResult};
@@ -19,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::desk::{Desk, Kind, View, Want};
 use crate::settings::EditorSettings;
+use crate::signals;
 use crate::trouble::{TOOL, Trouble};
 
 /// Record that names the project which `eda/open` opened.
@@ -44,9 +49,36 @@ impl Step<'_> {
             "eda/script" => self.script().await,
             "eda/save" => self.save_step().await,
             "eda/read-back" => self.read_back_step().await,
+            "eda/find-part" => self.find_part().await,
+            "eda/drc" => self.drc().await,
+            "eda/export" => self.export().await,
             other => Err(Trouble::failed(&format!("{other} is no kind of this release"))),
         };
-        done.unwrap_or_else(|trouble| trouble.observation(&kind))
+        match done {
+            Ok(observation) => observation,
+            Err(trouble) => self.looked_into(trouble).await.observation(&kind),
+        }
+    }
+
+    /// What a refusal means is seen by a second sign: another signed-in read.
+    async fn looked_into(&mut self, trouble: Trouble) -> Trouble {
+        if trouble.status(401) && !trouble.is(signals::USER_WITHOUT_ID) {
+            match self.desk.second_sign(self.settings, self.until).await {
+                Ok(signs) => return trouble.with(signs),
+                Err(other) => tracing::debug!(what = other.what, "no second sign"),
+            }
+        }
+        if trouble.status(403) {
+            let listed = self.desk.projects(self.settings, self.until).await;
+            let fine = listed.is_ok_and(|all| !all.is_empty());
+            let searching = trouble.is(signals::SEARCH_EMPTY);
+            if fine && !searching {
+                let sign = Signal::new(Source::Own, signals::OTHER_CALLS_FINE);
+                return trouble.with(vec![sign]).slot("variant", "clear");
+            }
+            return trouble.slot("variant", "unclear");
+        }
+        trouble
     }
 
     /// Looks whether the effect of the step is there.
@@ -66,14 +98,23 @@ impl Step<'_> {
             return Err(Trouble::failed("no project: name it, or put a step eda/open before"));
         };
         let methods = methods.iter().map(|m| (*m).to_owned()).collect();
-        let document = step.arg_str("page").map(str::to_owned);
-        Ok(Want { project, document, kind: Kind::Page, methods, writes })
+        let layout = step.uses.as_str() == "eda/drc" && self.kind()? == Kind::Pcb
+            || step.uses.as_str() == "eda/export" && export::of_layout(step.arg_str("what"));
+        let kind = if layout { Kind::Pcb } else { Kind::Page };
+        let key = if layout { "layout" } else { "page" };
+        let document = step.arg_str(key).map(str::to_owned);
+        Ok(Want { project, document, kind, methods, writes })
     }
 
     /// Brings it to the front.
     pub async fn ready(&mut self, want: &Want) -> Result<View, Trouble> {
         self.services.progress.doing(&self.context.key, "opening the drawing in EasyEDA");
         self.desk.ready(self.settings, want, self.until).await
+    }
+
+    /// The time now in milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.services.clock.now().0 / 1_000
     }
 
     /// Limits of the step's own check.

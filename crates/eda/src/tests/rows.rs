@@ -33,11 +33,17 @@ fn every_code_is_known_and_used_with_its_source() {
     assert_eq!(pcbflow_humanize::lint_codes(ROWS, signals::ALL, &shared), Vec::<String>::new());
 }
 
+/// Rows whose ladders lead to the ask: their actions need another way into the editor, another
+/// protocol of the browser, or a profile to copy from.
+const LATER: &[&str] = &["EDA-11", "BR-8", "BR-9", "BR-10"];
+
 #[test]
 fn ladders_and_texts_keep_together() {
     for row in ROWS {
-        assert!(matches!(row.available, Available::Later(_)), "{}", row.id);
-        assert_eq!(row.recipe.kind, RecipeKind::DiagnosisOnly, "{}", row.id);
+        // Actions that do not exist yet, and only those, are said to come later.
+        let later = matches!(row.available, Available::Later(_));
+        assert_eq!(later, LATER.contains(&row.id), "{}", row.id);
+        assert_eq!(later, row.recipe.kind == RecipeKind::DiagnosisOnly, "{}", row.id);
         assert!(row.recheck.probe.is_some(), "{} has nothing to prove a cure with", row.id);
         let asks = row.ladder.iter().any(|r| r.kind == RungKind::Ask);
         assert_eq!(asks, row.texts.resume != Resume::Nothing, "{}", row.id);
