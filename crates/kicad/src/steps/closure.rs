@@ -9,7 +9,7 @@ use pcbflow_core::ports::{Closure, Services, StepContext};
 use super::project::{Project, TABLES};
 use super::seen::{ProjectLibraries, Seen};
 use super::stop::{Session, Stop};
-use super::{args, drc, names, rulesets, tool};
+use super::{args, drc, names, rulesets, tool, unsaved};
 use crate::cli::call;
 use crate::cli::find::{Choice, FindEnv};
 use crate::cli::settings::Libraries;
@@ -51,6 +51,13 @@ pub(crate) async fn of(
         .insert("libraries".to_owned(), args::libraries(&context.step).word().to_owned());
     if let Some(note) = context.notes.get(rulesets::NOTE_RULESET) {
         closure.settings.insert("ruleset".to_owned(), note.clone());
+    }
+    let newer = unsaved::beside(&session, |root| {
+        seen.sheets(root, || super::sheet_cache::sheets(&session, root))
+    })
+    .newer;
+    if !newer.is_empty() {
+        closure.settings.insert("unsaved".to_owned(), newer.join("\n"));
     }
     Ok(closure)
 }
