@@ -255,7 +255,7 @@ fn what_kicad_counts_and_does_not_list_is_found() {
 fn a_workspace_below_a_folder_with_an_umlaut_and_blanks() {
     for major in [9, 10] {
         let (Some(path), true) = (demo(9, "stickhub"), have(major)) else { continue };
-        let folder = tempfile::Builder::new().prefix("Übung mit Löchern ").tempdir().unwrap();
+        let folder = tempfile::Builder::new().prefix("Übung mit Löchern 基板 ").tempdir().unwrap();
         let bench = Bench::below(folder, pcbflow_kicad::Kicad::new());
         bench.bring(&path);
         let board = [("board", json!("StickHub.kicad_pcb")), ("kicad", json!(major))];
@@ -272,9 +272,31 @@ fn a_workspace_below_a_folder_with_an_umlaut_and_blanks() {
             assert_eq!(here.outcome, there.outcome, "{uses} {major}: {}", here.reason);
             assert_eq!(here.counts, there.counts, "{uses} {major}");
         }
+        // Tables of the settings folder are read there too.
+        let stock = [board[0].clone(), board[1].clone(), ("stock_libraries", json!(true))];
+        let counts = bench.check("kicad/drc", &stock).counts;
+        assert_eq!(counts, plain.check("kicad/drc", &stock).counts, "{major}");
+        let own = snapshot(&bench.folder.path().join("ws/.pcbflow"));
+        let of_kicad = |p: &std::path::PathBuf| p.ends_with(format!("{major}.0/kicad_common.json"));
+        assert!(
+            own.keys().any(of_kicad),
+            "{major}: settings lie in the state folder {:?}",
+            own.keys()
+        );
         let mut files = board.to_vec();
-        files.push(("what", json!(["gerbers", "drill", "position", "pdf"])));
+        files.push(("what", json!(["gerbers", "drill", "position", "bom", "pdf", "step"])));
         assert_eq!(bench.check("kicad/export", &files).counts.errors, 0, "{major}");
+        let jobset = json!({"jobs": [{"id": "1", "type": "pcb_export_gerbers", "description": "",
+                "settings": {"filename": "", "output_dir": "", "layers": ["F.Cu"], "plot_layers": ["F.Cu"]}}],
+            "meta": {"version": 1},
+            "outputs": [{"id": "2", "type": "folder", "only": [], "settings": {"output_path": "made/"}}]});
+        std::fs::write(bench.root().join("ü.kicad_jobset"), jobset.to_string()).unwrap();
+        let jobs = [
+            ("project", json!("StickHub.kicad_pro")),
+            ("jobset", json!("ü.kicad_jobset")),
+            ("kicad", json!(major)),
+        ];
+        assert_eq!(bench.check("kicad/jobset", &jobs).gate(), Gate::Pass, "{major}");
     }
 }
 

@@ -41,24 +41,48 @@ pub fn home(state_dir: &Path) -> PathBuf {
 
 /// The environment of a call. `C.UTF-8` because other locales change the language of reports, and
 /// plain `C` can't open names that are not ASCII; UTC because KiCad 10 writes local times without
-/// a zone. A `HOME` that is not ASCII is empty for KiCad, in every locale (measured with 9.0.8 and
-/// 10.0.6), and then it does not start; all that it would look for there has a variable of its own.
+/// a zone.
+///
+/// A value that is not ASCII is empty for KiCad, in every locale (measured with 9.0.8 and 10.0.6): it
+/// does not start without a `HOME`, and reads no tables without `KICAD_CONFIG_HOME`. From `cwd` the
+/// same folders have names that are ASCII. What is not KiCad's own takes no such names, and no harm.
 #[must_use]
-pub fn environment(home: &Path, config: &Path, tmp: &Path) -> BTreeMap<String, String> {
+pub fn environment(home: &Path, config: &Path, tmp: &Path, cwd: &Path) -> BTreeMap<String, String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
+    let plain = |path: &Path| match path.to_string_lossy() {
+        whole if whole.is_ascii() => whole.into_owned(),
+        whole => way(cwd, path).unwrap_or_else(|| whole.into_owned()),
+    };
     let fixed = |text: &str| text.to_owned();
-    let plain_home = if text(home).is_ascii() { home } else { Path::new("/") };
     BTreeMap::from([
-        (fixed("HOME"), text(plain_home)),
-        (fixed("XDG_DATA_HOME"), text(&home.join(".local/share"))),
-        (fixed("KICAD_CONFIG_HOME"), text(config)),
+        (fixed("HOME"), plain(home)),
+        (fixed("KICAD_CONFIG_HOME"), plain(config)),
+        (fixed("KICAD_DOCUMENTS_HOME"), plain(&home.join(DOCUMENTS))),
+        (fixed("KICAD_CACHE_HOME"), plain(&home.join("cache"))),
+        (fixed("XDG_DATA_HOME"), text(&home.join(DOCUMENTS))),
         (fixed("XDG_CONFIG_HOME"), text(&home.join("config"))),
         (fixed("XDG_CACHE_HOME"), text(&home.join("cache"))),
         (fixed("LC_ALL"), fixed("C.UTF-8")),
         (fixed("LANG"), fixed("C.UTF-8")),
         (fixed("TZ"), fixed("UTC")),
-        (fixed("TMPDIR"), text(tmp)),
+        (fixed("TMPDIR"), plain(tmp)),
     ])
+}
+
+/// Where KiCad keeps what it takes for a person's own libraries, below its home.
+const DOCUMENTS: &str = ".local/share";
+
+/// The way from one folder to another, links resolved; `None` if one is not there.
+fn way(from: &Path, to: &Path) -> Option<String> {
+    // The last folders may still have to be made.
+    let there = to.ancestors().find(|folder| folder.exists())?;
+    let below = to.strip_prefix(there).ok()?;
+    let (from, to) = (from.canonicalize().ok()?, there.canonicalize().ok()?.join(below));
+    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let mut way: PathBuf = from.components().skip(common).map(|_| "..").collect();
+    way.extend(to.components().skip(common));
+    let text = way.to_string_lossy().into_owned();
+    Some(if text.is_empty() { ".".to_owned() } else { text })
 }
 
 /// Kinds of library tables: file name and first word.
@@ -108,4 +132,26 @@ fn keep(path: &Path, text: &str) -> io::Result<()> {
     io::Write::write_all(&mut file, text.as_bytes())?;
     file.persist(path).map_err(|e| e.error)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_are_not_ascii_are_named_from_where_the_tool_runs() {
+        let folder = tempfile::Builder::new().prefix("ü").tempdir().unwrap();
+        let (home, cwd) = (folder.path().join("state/home"), folder.path().join("state/基板/1"));
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::create_dir_all(&cwd).unwrap();
+        let env = environment(&home, &home.join("plain"), &cwd.join("tmp"), &cwd);
+        let named = |name: &str| env[name].as_str();
+        assert_eq!(named("HOME"), "../../home");
+        assert_eq!(named("KICAD_CONFIG_HOME"), "../../home/plain");
+        assert_eq!(named("KICAD_DOCUMENTS_HOME"), "../../home/.local/share");
+        assert_eq!(named("TMPDIR"), "tmp");
+        assert_eq!(environment(&home, &home, &home, &home)["HOME"], ".");
+        let plain = environment(Path::new("/h"), Path::new("/h/p"), Path::new("/t"), &cwd);
+        assert_eq!(plain["KICAD_CONFIG_HOME"], "/h/p");
+    }
 }
