@@ -22,8 +22,8 @@ use pcbflow_core::evidence::Evidence;
 use pcbflow_core::ids::{AttemptNo, BoardName, Digest, KindName, PhaseId, StepId, StepKey};
 use pcbflow_core::manifest::{CheckSpec, StepDef};
 use pcbflow_core::ports::{
-    Blobs, Cancel, Captured, Clock, FileDigests, LedgerError, Observation, Progress, Services,
-    Spawn, SpawnEnded, SpawnRequest, SpawnResult, StepContext, StepResult, Subsystem,
+    Blobs, Cancel, Captured, Clock, FileDigests, LedgerError, Observation, Progress, Recovery,
+    Services, Spawn, SpawnEnded, SpawnRequest, SpawnResult, StepContext, StepResult, Subsystem,
 };
 use pcbflow_core::time::Timestamp;
 use pcbflow_kicad::Kicad;
@@ -345,6 +345,26 @@ impl Bench {
     /// Makes an attempt that must be checked.
     pub fn check(&self, uses: &str, with: &[(&str, Value)]) -> CheckResult {
         checked(self.run(uses, with))
+    }
+
+    /// Lets a rung act, and keeps its notes.
+    pub fn act(
+        &mut self,
+        uses: &str,
+        with: &[(&str, Value)],
+        class: &str,
+        action: &str,
+    ) -> Recovery {
+        let context = self.context(uses, with);
+        let done = wait(self.kicad.recover(&context, &self.services, class, action));
+        self.notes.extend(done.notes.clone());
+        done
+    }
+
+    /// Asks a probe.
+    pub fn prove(&self, uses: &str, with: &[(&str, Value)], probe: &str) -> CheckResult {
+        let context = self.context(uses, with);
+        wait(self.kicad.probe(&context, &self.services, probe))
     }
 
     /// Makes an attempt that must fail; its signal codes.
