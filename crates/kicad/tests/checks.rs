@@ -3,7 +3,7 @@
 mod support;
 
 use pcbflow_core::check::{CheckOutcome, CheckResult, Gate};
-use serde_json::json;
+use serde_json::{Value, json};
 use support::*;
 
 fn stickhub(bench: &Bench, major: u32) -> bool {
@@ -255,7 +255,7 @@ fn what_kicad_counts_and_does_not_list_is_found() {
 fn a_workspace_below_a_folder_with_an_umlaut_and_blanks() {
     for major in [9, 10] {
         let (Some(path), true) = (demo(9, "stickhub"), have(major)) else { continue };
-        let folder = tempfile::Builder::new().prefix("Übung mit Löchern ").tempdir().unwrap();
+        let folder = tempfile::Builder::new().prefix("Übung mit Löchern 基板 ").tempdir().unwrap();
         let bench = Bench::below(folder, pcbflow_kicad::Kicad::new());
         bench.bring(&path);
         let board = [("board", json!("StickHub.kicad_pcb")), ("kicad", json!(major))];
@@ -272,9 +272,31 @@ fn a_workspace_below_a_folder_with_an_umlaut_and_blanks() {
             assert_eq!(here.outcome, there.outcome, "{uses} {major}: {}", here.reason);
             assert_eq!(here.counts, there.counts, "{uses} {major}");
         }
+        // Tables of the settings folder are read there too.
+        let stock = [board[0].clone(), board[1].clone(), ("stock_libraries", json!(true))];
+        let counts = bench.check("kicad/drc", &stock).counts;
+        assert_eq!(counts, plain.check("kicad/drc", &stock).counts, "{major}");
+        let own = snapshot(&bench.folder.path().join("ws/.pcbflow"));
+        let of_kicad = |p: &std::path::PathBuf| p.ends_with(format!("{major}.0/kicad_common.json"));
+        assert!(
+            own.keys().any(of_kicad),
+            "{major}: settings lie in the state folder {:?}",
+            own.keys()
+        );
         let mut files = board.to_vec();
-        files.push(("what", json!(["gerbers", "drill", "position", "pdf"])));
+        files.push(("what", json!(["gerbers", "drill", "position", "bom", "pdf", "step"])));
         assert_eq!(bench.check("kicad/export", &files).counts.errors, 0, "{major}");
+        let jobset = json!({"jobs": [{"id": "1", "type": "pcb_export_gerbers", "description": "",
+                "settings": {"filename": "", "output_dir": "", "layers": ["F.Cu"], "plot_layers": ["F.Cu"]}}],
+            "meta": {"version": 1},
+            "outputs": [{"id": "2", "type": "folder", "only": [], "settings": {"output_path": "made/"}}]});
+        std::fs::write(bench.root().join("ü.kicad_jobset"), jobset.to_string()).unwrap();
+        let jobs = [
+            ("project", json!("StickHub.kicad_pro")),
+            ("jobset", json!("ü.kicad_jobset")),
+            ("kicad", json!(major)),
+        ];
+        assert_eq!(bench.check("kicad/jobset", &jobs).gate(), Gate::Pass, "{major}");
     }
 }
 
@@ -332,5 +354,53 @@ fn names_in_rules_that_the_board_does_not_have_are_named() {
             assert_eq!(said.len(), usize::from(name.is_some()), "{major} {condition}: {said:?}");
             assert!(said.iter().all(|s| s.contains(name.unwrap())), "{major}: {said:?}");
         }
+    }
+}
+
+/// KiCad is open on the board, and has newer work that is not saved.
+#[test]
+fn work_that_is_not_saved_is_told_and_looked_for_again() {
+    let (Some(path), true) = (demo(9, "stickhub"), have(9)) else { return };
+    let bench = Bench::new();
+    bench.bring(&path);
+    let board = [("board", json!("StickHub.kicad_pcb"))];
+    let sheet = [("schematic", json!("StickHub.kicad_sch"))];
+    let closure = |uses: &str, with: &[(&str, Value)]| {
+        let context = bench.context(uses, with);
+        wait(pcbflow_core::ports::Subsystem::closure(&bench.kicad, &context, &bench.services))
+            .unwrap()
+            .settings
+    };
+    let told = |check: &CheckResult| -> Vec<String> {
+        let found = check.findings.iter().filter(|f| f.rule == "pcbflow_unsaved_work");
+        found.map(|f| f.message.clone()).collect()
+    };
+    let before = closure("kicad/drc", &board);
+    let clean = bench.run("kicad/drc", &board);
+    assert!(!clean.summary.contains("open"), "{}", clean.summary);
+    let counts = checked(clean).counts;
+    std::fs::write(bench.root().join("~StickHub.kicad_pcb.lck"), "{}").unwrap();
+    let open = bench.run("kicad/drc", &board);
+    assert!(open.summary.contains("KiCad has StickHub.kicad_pcb open"), "{}", open.summary);
+    assert_eq!(checked(open).counts, counts, "a board may be open; all may be saved");
+    assert_eq!(closure("kicad/drc", &board), before);
+    // Older than the file: left over, of no use.
+    let auto = bench.root().join("_autosave-StickHub.kicad_pcb");
+    std::fs::write(&auto, "x").unwrap();
+    let file = std::fs::File::options().append(true).open(&auto).unwrap();
+    let now = std::time::SystemTime::now();
+    file.set_modified(now - std::time::Duration::from_secs(3_600)).unwrap();
+    assert_eq!(bench.check("kicad/drc", &board).counts, counts);
+    file.set_modified(now + std::time::Duration::from_secs(3_600)).unwrap();
+    let unsaved = bench.check("kicad/drc", &board);
+    assert_eq!(unsaved.counts.warnings, counts.warnings + 1);
+    assert!(told(&unsaved)[0].contains("newer work on StickHub.kicad_pcb"), "{:?}", told(&unsaved));
+    assert_ne!(closure("kicad/drc", &board), before, "when it is gone, the step runs again");
+    assert!(told(&bench.check("kicad/erc", &sheet)).is_empty(), "the sheets are saved");
+    std::fs::write(bench.root().join("_autosave-StickHub.kicad_sch"), "x").unwrap();
+    for (uses, with) in
+        [("kicad/erc", &sheet), ("kicad/netlist", &sheet), ("kicad/compare", &board)]
+    {
+        assert_eq!(told(&bench.check(uses, with)).len(), 1, "{uses}");
     }
 }

@@ -339,6 +339,12 @@ fn a_jobset_with_an_unknown_job_crashes_and_one_that_is_sound_does_not() {
             std::fs::write(&path, broken).unwrap();
             assert_eq!(bench.codes("kicad/jobset", &args), ["kicad.board_damaged"], "{broken}");
         }
+        // With KiCad's defaults its jobs would write over the good files.
+        std::fs::write(&path, jobset("pcb_export_gerbers")).unwrap();
+        let good = snapshot(&bench.board_dir().join("out/jobset"));
+        std::fs::write(bench.root().join("StickHub.kicad_pro"), "").unwrap();
+        assert_eq!(bench.codes("kicad/jobset", &args), ["kicad.pro_empty"]);
+        assert_eq!(snapshot(&bench.board_dir().join("out/jobset")), good);
     }
 }
 

@@ -46,6 +46,28 @@ fn one_ask_one_answer_and_on_it_goes() {
     test.pcbflow(&["replay", "b"]).exits(0);
 }
 
+/// A person may have mended what was wrong, or accepted it: it is told as their help, and a pass names
+/// what nothing was planned for.
+#[test]
+fn what_a_person_did_is_not_told_as_a_cure() {
+    let test = TestEnvironment::new();
+    let file = test.path("thing").display().to_string();
+    let board = Manifest::new("b")
+        .phase("05-schematic-audit")
+        .act("check", "look", &["cat", &file], &[])
+        .phase("12-final-verification");
+    test.boards(&[&board]);
+    let stopped = test.json(4, &["run", "b"]);
+    let ask = stopped["ask"]["id"].as_str().expect("an ask").to_owned();
+    fs::write(file, "here").expect("the thing");
+    test.pcbflow(&["answer", &ask, "retry"]).exits(0);
+    let done = test.pcbflow(&["resume", "b"]).exits(0).stdout.clone();
+    assert!(done.contains("The step went on after your help."), "{done}");
+    assert!(!done.contains("I fixed"), "{done}");
+    let unplanned = "Not checked, because project.yaml has no steps there: 12-final-verification";
+    assert!(done.contains(unplanned), "{done}");
+}
+
 #[test]
 fn one_missing_program_is_asked_for_once_and_one_answer_frees_all_steps() {
     let test = TestEnvironment::new();

@@ -138,7 +138,7 @@ impl<'a> Caller<'a> {
         let request = SpawnRequest {
             argv: argv.clone(),
             cwd: cwd.to_owned(),
-            env: settings::environment(&home, config, &self.tmp),
+            env: settings::environment(&home, config, &self.tmp, cwd),
             stdin: None,
             deadline_ms: self.left_ms(),
             output_bytes_max: OUTPUT_BYTES_MAX,

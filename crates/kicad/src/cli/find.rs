@@ -286,7 +286,7 @@ async fn ask_version(
     let request = SpawnRequest {
         argv: vec![path.to_string_lossy().into_owned(), "version".to_owned()],
         cwd: home.clone(),
-        env: super::settings::environment(&home, &home.join("plain"), &std::env::temp_dir()),
+        env: super::settings::environment(&home, &home.join("plain"), &std::env::temp_dir(), &home),
         deadline_ms: VERSION_DEADLINE_MS,
         output_bytes_max: VERSION_OUTPUT_BYTES_MAX,
         ..SpawnRequest::default()

@@ -41,28 +41,63 @@ pub fn home(state_dir: &Path) -> PathBuf {
 
 /// The environment of a call. `C.UTF-8` because other locales change the language of reports, and
 /// plain `C` can't open names that are not ASCII; UTC because KiCad 10 writes local times without
-/// a zone. A `HOME` that is not ASCII is empty for KiCad, in every locale (measured with 9.0.8 and
-/// 10.0.6), and then it does not start; all that it would look for there has a variable of its own.
+/// a zone.
+///
+/// A value that is not ASCII is empty for KiCad, in every locale (measured with 9.0.8 and 10.0.6): it
+/// does not start without a `HOME`, and reads no tables without `KICAD_CONFIG_HOME`. From `cwd` the
+/// same folders have names that are ASCII. What is not KiCad's own takes no such names, and no harm.
+///
 /// `${KICAD9_3RD_PARTY}` and `${KICAD_USER_TEMPLATE_DIR}` lead below the two folders of data, which the
 /// engineer's shell may name (measured); they are ours, so that the result is the same in every shell.
 /// Who wants libraries of the plugin manager sets `KICAD9_3RD_PARTY` itself.
 #[must_use]
-pub fn environment(home: &Path, config: &Path, tmp: &Path) -> BTreeMap<String, String> {
+pub fn environment(home: &Path, config: &Path, tmp: &Path, cwd: &Path) -> BTreeMap<String, String> {
+    let plain = |name: &str, whole: String| match name {
+        "HOME" | "KICAD_CONFIG_HOME" | "KICAD_DOCUMENTS_HOME" | "KICAD_CACHE_HOME" | "TMPDIR"
+            if !whole.is_ascii() =>
+        {
+            way(cwd, Path::new(&whole)).unwrap_or(whole)
+        }
+        _ => whole,
+    };
+    let whole = whole_environment(home, config, tmp).into_iter();
+    whole.map(|(name, value)| (name.clone(), plain(&name, value))).collect()
+}
+
+/// The same with whole paths, whatever letters are in them: what names in files lead to.
+#[must_use]
+pub fn whole_environment(home: &Path, config: &Path, tmp: &Path) -> BTreeMap<String, String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let fixed = |text: &str| text.to_owned();
-    let plain_home = if text(home).is_ascii() { home } else { Path::new("/") };
     BTreeMap::from([
-        (fixed("HOME"), text(plain_home)),
+        (fixed("HOME"), text(home)),
         (fixed("KICAD_CONFIG_HOME"), text(config)),
+        (fixed("KICAD_DOCUMENTS_HOME"), text(&home.join(DOCUMENTS))),
+        (fixed("KICAD_CACHE_HOME"), text(&home.join("cache"))),
+        (fixed("XDG_DATA_HOME"), text(&home.join(DOCUMENTS))),
         (fixed("XDG_CONFIG_HOME"), text(&home.join("config"))),
         (fixed("XDG_CACHE_HOME"), text(&home.join("cache"))),
-        (fixed("XDG_DATA_HOME"), text(&home.join(".local/share"))),
-        (fixed("KICAD_DOCUMENTS_HOME"), text(&home.join(".local/share"))),
         (fixed("LC_ALL"), fixed("C.UTF-8")),
         (fixed("LANG"), fixed("C.UTF-8")),
         (fixed("TZ"), fixed("UTC")),
         (fixed("TMPDIR"), text(tmp)),
     ])
+}
+
+/// Where KiCad keeps what it takes for a person's own libraries, below its home.
+const DOCUMENTS: &str = ".local/share";
+
+/// The way from one folder to another, links resolved; `None` if one is not there.
+fn way(from: &Path, to: &Path) -> Option<String> {
+    // The last folders may still have to be made.
+    let there = to.ancestors().find(|folder| folder.exists())?;
+    let below = to.strip_prefix(there).ok()?;
+    let (from, to) = (from.canonicalize().ok()?, there.canonicalize().ok()?.join(below));
+    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let mut way: PathBuf = from.components().skip(common).map(|_| "..").collect();
+    way.extend(to.components().skip(common));
+    let text = way.to_string_lossy().into_owned();
+    Some(if text.is_empty() { ".".to_owned() } else { text })
 }
 
 /// Kinds of library tables: file name and first word.
@@ -122,7 +157,7 @@ mod tests {
     #[test]
     fn every_folder_of_the_home_is_ours() {
         let home = Path::new("/own");
-        let variables = environment(home, &home.join("plain"), Path::new("/tmp/x"));
+        let variables = environment(home, &home.join("plain"), Path::new("/tmp/x"), home);
         for name in [
             "HOME",
             "KICAD_CONFIG_HOME",
@@ -133,5 +168,22 @@ mod tests {
         ] {
             assert!(Path::new(&variables[name]).starts_with(home), "{name}");
         }
+    }
+
+    #[test]
+    fn folders_that_are_not_ascii_are_named_from_where_the_tool_runs() {
+        let folder = tempfile::Builder::new().prefix("ü").tempdir().unwrap();
+        let (home, cwd) = (folder.path().join("state/home"), folder.path().join("state/基板/1"));
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::create_dir_all(&cwd).unwrap();
+        let env = environment(&home, &home.join("plain"), &cwd.join("tmp"), &cwd);
+        let named = |name: &str| env[name].as_str();
+        assert_eq!(named("HOME"), "../../home");
+        assert_eq!(named("KICAD_CONFIG_HOME"), "../../home/plain");
+        assert_eq!(named("KICAD_DOCUMENTS_HOME"), "../../home/.local/share");
+        assert_eq!(named("TMPDIR"), "tmp");
+        assert_eq!(environment(&home, &home, &home, &home)["HOME"], ".");
+        let plain = environment(Path::new("/h"), Path::new("/h/p"), Path::new("/t"), &cwd);
+        assert_eq!(plain["KICAD_CONFIG_HOME"], "/h/p");
     }
 }

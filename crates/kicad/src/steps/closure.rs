@@ -28,7 +28,7 @@ use super::names::{self, Resolver};
 use super::project::Project;
 use super::seen::Seen;
 use super::stop::{Session, Stop};
-use super::{args, drc, jobset, libraries, rulesets, tool};
+use super::{args, drc, jobset, libraries, rulesets, tool, unsaved};
 use crate::cli::call;
 use crate::cli::find::{Choice, FindEnv};
 use crate::cli::settings::Libraries;
@@ -83,6 +83,13 @@ pub(crate) async fn of(
     }
     if let Some(note) = context.notes.get(rulesets::NOTE_RULESET) {
         set("ruleset", note.clone());
+    }
+    let newer = unsaved::beside(&session, |root| {
+        seen.sheets(root, || super::sheet_cache::sheets(&session, root))
+    })
+    .newer;
+    if !newer.is_empty() {
+        closure.settings.insert("unsaved".to_owned(), newer.join("\n"));
     }
     Ok(closure)
 }

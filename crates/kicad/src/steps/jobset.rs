@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::project::{self, Project, Surroundings};
 use super::stop::{Session, Stop};
-use super::{args, drc, names, tool};
+use super::{args, drc, names, rulesets, tool};
 use crate::cli::call;
 use crate::cli::find::FindEnv;
 use crate::file::header::Header;
@@ -43,9 +43,15 @@ pub async fn run(env: &FindEnv, session: &mut Session<'_>) -> Result<CheckResult
     let header = Header::read(&board).ok();
     let required = drc::newest(header.as_ref(), sheets.as_ref());
     let tool = tool::choose(env, session, required, &board, header.as_ref()).await?;
+    // Its jobs would use KiCad's defaults, and what they make would take the place of good files.
+    let rules = rulesets::for_files(session, &project)?;
     let unlinked: BTreeSet<PathBuf> = destinations.iter().map(|d| project.folder.join(d)).collect();
     let around = Surroundings { unlinked, names: names::in_file(session, &jobset).files };
     let mirror = project.mirror_for(session, sheets.as_ref(), "project", &around)?;
+    if let Some(rules) = &rules {
+        rules.lay(session, &project, &mirror)?;
+        session.notes.push("made with the recorded project file".to_owned());
+    }
     let name = "pcbflow-run.kicad_jobset";
     let bytes = crate::file::read_bounded(&jobset).unwrap_or_default();
     mirror

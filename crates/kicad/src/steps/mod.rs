@@ -24,6 +24,7 @@ pub mod stop;
 mod subsystem;
 pub mod tool;
 mod unlisted;
+mod unsaved;
 
 pub use rulesets::record_ruleset;
 pub use subsystem::Kicad;

@@ -160,7 +160,7 @@ impl Resolver {
         let mut environment: BTreeMap<String, String> =
             std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
         let (settings_folder, tmp) = (&home, &session.context.scratch);
-        environment.extend(settings::environment(&home, settings_folder, tmp));
+        environment.extend(settings::whole_environment(&home, settings_folder, tmp));
         Resolver { folder: project.folder.clone(), texts, environment }
     }
 

@@ -22,7 +22,7 @@ pub const RECORDED: &str = "recorded";
 /// Whether a step puts the recorded rule set into its private copy.
 #[must_use]
 pub fn are_laid(session: &Session<'_>, project: &Project) -> bool {
-    let uses = ["kicad/drc", "kicad/erc", "kicad/export"];
+    let uses = ["kicad/drc", "kicad/erc", "kicad/export", "kicad/jobset"];
     uses.contains(&session.context.step.uses.as_str())
         && session.context.notes.get(NOTE_RULESET).is_some_and(|v| v == RECORDED)
         && !accepted(session, project)

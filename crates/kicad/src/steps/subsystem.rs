@@ -11,7 +11,7 @@ use pcbflow_core::row::Row;
 
 use super::seen::Rounds;
 use super::stop::{Session, Stop};
-use super::{args, closure, compare, drc, erc, export, jobset, kinds, netlist};
+use super::{args, closure, compare, drc, erc, export, jobset, kinds, netlist, unsaved};
 use crate::cli::call;
 use crate::cli::find::FindEnv;
 use crate::recover;
@@ -102,6 +102,7 @@ impl Subsystem for Kicad {
     async fn run(&self, context: &StepContext, services: &Services) -> Observation {
         let mut session = Session::new(context, services);
         let env = self.env();
+        let unsaved = unsaved::beside(&session, |root| closure::sheet_files(&session, root));
         let end = match context.step.uses.as_str() {
             "kicad/drc" => drc::run(&env, &mut session).await,
             "kicad/erc" => erc::run(&env, &mut session).await,
@@ -111,6 +112,7 @@ impl Subsystem for Kicad {
             "kicad/jobset" => jobset::run(&env, &mut session).await,
             other => Err(Stop::Refused(format!("there is no step kind {other}"))),
         };
+        let end = end.map(|check| unsaved.told(&mut session, check));
         session.finish(end)
     }
 

@@ -349,7 +349,7 @@ impl Bench {
         checked(self.run(uses, with))
     }
 
-    /// Takes an action of a ladder, and keeps its notes.
+    /// Lets a rung act, and keeps its notes.
     pub fn act(
         &mut self,
         uses: &str,
@@ -363,7 +363,7 @@ impl Bench {
         done
     }
 
-    /// Looks through a probe.
+    /// Asks a probe.
     pub fn prove(&self, uses: &str, with: &[(&str, Value)], probe: &str) -> CheckResult {
         let context = self.context(uses, with);
         wait(self.kicad.probe(&context, &self.services, probe))
