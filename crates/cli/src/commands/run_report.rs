@@ -191,6 +191,10 @@ fn answer_command(site: &Site, report: &RunReport, ask: &AskState) -> String {
 
 fn finding_lines(app: &App, command: &str, report: &RunReport, lines: &mut Vec<String>) {
     for step in &report.steps {
+        if step.gate == Some(Gate::Blocked) && !step.reason.is_empty() {
+            let why = pcbflow_core::text::one_line(&step.reason);
+            lines.push(format!("{}: could not run: {why}", step.key.step));
+        }
         // A step that fails on nothing else fails on those apart: its limits include them.
         let with_apart = fails_on_apart(step);
         let counted = |f: &&Finding| f.excluded.is_none() && (with_apart || !f.apart);
