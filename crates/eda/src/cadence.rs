@@ -16,6 +16,8 @@ pub(crate) const PACE_MS: u64 = 500;
 pub(crate) const SLOW_MS: u64 = 3_000;
 /// How long a slow pace lasts after the last refusal, in milliseconds.
 const SLOW_FOR_MS: i64 = 3_600_000;
+/// How long a throttle may answer with nothing instead of a refusal, in milliseconds.
+const COOL_MS: i64 = 120_000;
 /// Longest wait that the file may ask for, in milliseconds; a clock that was set back asks for more.
 const WAIT_MS_MAX: i64 = 600_000;
 /// Largest file, in bytes.
@@ -29,6 +31,8 @@ struct Pace {
     next: i64,
     /// Until then the pace is slow.
     slow_until: i64,
+    /// When a search was refused last.
+    refused: i64,
     /// Searches that were answered with parts or with a plain "none".
     answered: u64,
 }
@@ -69,9 +73,16 @@ impl Cadence {
         self.change(|pace| pace.answered).unwrap_or(0)
     }
 
+    /// Whether a search was refused so short a time ago that an empty answer may be a refusal.
+    pub fn just_refused(&self, now: i64) -> bool {
+        let refused = self.change(|pace| pace.refused).unwrap_or(0);
+        refused > 0 && (0..COOL_MS).contains(&(now - refused))
+    }
+
     /// A search was refused: everybody goes slowly from now on.
     pub fn slow_down(&self, now: i64) -> std::io::Result<()> {
         self.change(|pace| {
+            pace.refused = now;
             pace.slow_until = now + SLOW_FOR_MS;
             pace.next = pace.next.max(now + i64::try_from(SLOW_MS).unwrap_or(0));
         })
@@ -115,6 +126,9 @@ mod tests {
         assert!(a.take(-10_000_000).expect("a file") <= 600_000);
         std::fs::write(folder.path().join("eda/searches.json"), "{").expect("a file");
         assert_eq!(a.take(0).expect("a file"), 0);
+        assert!(!a.just_refused(20_000), "the file began anew");
+        a.slow_down(20_000).expect("a file");
+        assert!(b.just_refused(30_000) && !b.just_refused(200_000));
         assert_eq!((a.answered().expect("a file"), a.count()), (0, 1));
     }
 }

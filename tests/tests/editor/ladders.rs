@@ -344,10 +344,55 @@ fn eda_4_a_project_that_is_not_there_is_asked_for() {
 #[test]
 fn eda_13_nets_that_come_late_are_waited_for() {
     let place = Place::one_block();
-    place.editor.arm(&json!({
-        "id": "EDA-13", "variant": "slow_nets", "ms": 60_000, "params": { "net_settle_ms": 4_000 },
-    }));
+    place.editor.set(&json!({ "latency": { "net_settle": 3_000 } }));
     let done = place.test.pcbflow(&["run", BOARD]);
     assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
     place.assert_whole();
+    // A load that never works nets out: three rungs, then what is left is listed.
+    let place = Place::one_block();
+    place.editor.arm(&json!({ "id": "EDA-13", "variant": "never" }));
+    let done = place.test.json(3, &["run", BOARD]);
+    assert!(classes(&place).iter().all(|c| c == "EDA-13"), "{}", place.story());
+    assert!(done.to_string().contains("has no net"), "{done:#}");
+}
+
+#[test]
+fn eda_7_a_window_in_the_page_and_a_page_out_of_memory() {
+    for (variant, class) in [("modal", "EDA-7"), ("memory", "BR-6")] {
+        let place = Place::one_block();
+        place.editor.arm(&hang(variant, false));
+        let done = place.test.pcbflow(&["run", BOARD]);
+        assert_eq!(done.exit, Some(0), "{variant}: {done}\n{}", place.story());
+        assert!(!classes(&place).is_empty(), "{variant} {class}: {}", place.story());
+        place.assert_whole();
+    }
+}
+
+#[test]
+fn br_2_a_browser_that_is_not_to_be_reached() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::one_block();
+    let file = place.test.path("fake-chrome");
+    let line = "DevTools listening on ws://127.0.0.1:1/devtools/browser/abc";
+    std::fs::write(&file, format!("#!/bin/sh\necho '{line}' >&2\nexec sleep 60\n"))
+        .expect("a program");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("it may start");
+    place.settings(&format!("browser = \"{}\"\n", file.display()));
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "BR-2"), "{}", place.story());
+}
+
+#[test]
+fn br_7_a_script_that_turns_to_another_document_saves_nothing() {
+    let place = Place::one_block();
+    place.script(
+        "sensor.js",
+        "const all = await eda.dmt_Pcb.getAllPcbsInfo();\n\
+         await eda.dmt_EditorControl.openDocument(all[0].uuid);\nreturn 1;\n",
+    );
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "BR-7"), "{}", place.story());
+    assert_eq!(place.editor.events("saved").len(), 0);
 }

@@ -150,7 +150,10 @@ impl Step<'_> {
             if !facts.iter().any(|f| f.source == Source::Http) {
                 facts.push(Signal::http(200, "kept by the page"));
             }
-            let none = Trouble::seen("no part fits", facts).with(vec![empty]);
+            let mut none = Trouble::seen("no part fits", facts).with(vec![empty]);
+            if cadence.just_refused(self.now_ms()) {
+                none = none.with(vec![Signal::new(Source::Own, signals::THROTTLE_SEEN)]);
+            }
             return Err(none.slot("part", &wanted.part));
         }
         Ok(all)

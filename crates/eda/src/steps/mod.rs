@@ -5,7 +5,7 @@ pub(crate) mod export;
 pub(crate) mod find_part;
 pub(crate) mod kinds;
 mod open;
-mod read_back;
+pub(crate) mod read_back;
 pub(crate) mod save;
 pub(crate) mod script;
 

@@ -1,6 +1,7 @@
 //! `eda/read-back`: what a page really holds, against the plans of its blocks.
 
 use pcbflow_core::check::{CheckResult, Finding};
+use pcbflow_core::evidence::{Signal, Source};
 use pcbflow_core::ports::Observation;
 use serde_json::json;
 
@@ -9,8 +10,13 @@ use crate::block::Block;
 use crate::desk::View;
 use crate::files;
 use crate::sheet::{self, Sheet};
+use crate::signals;
 use crate::trouble::Trouble;
 
+/// Note of a rung: what still has no net is a finding.
+pub(crate) const NETS_NOTE: &str = "eda.nets";
+/// Most pins that are named.
+const PINS_MAX: usize = 20;
 /// Methods that reading calls.
 const METHODS: &[&str] = &[
     "dmt_SelectControl.getCurrentDocumentInfo",
@@ -25,6 +31,7 @@ impl Step<'_> {
         let view = self.ready(&want).await?;
         self.services.progress.doing(&self.context.key, "reading the drawing in EasyEDA");
         let seen = sheet::settled(self.desk, &view, true, self.until).await?;
+        self.nets_settled(&seen)?;
         let blocks = self.blocks(&view);
         let mut findings = Vec::new();
         for (name, block) in &blocks {
@@ -43,6 +50,24 @@ impl Step<'_> {
         let mut observation = checked(check, &summary, Some(&view));
         observation.outputs.push(self.report(&view, &seen)?);
         Ok(observation)
+    }
+
+    /// Pins that read no net although a wire that names one ends on them: the editor is behind.
+    /// What is still so when the ladder has been climbed is a finding.
+    fn nets_settled(&self, seen: &Sheet) -> Result<(), Trouble> {
+        let floating = sheet::floating(seen);
+        if floating.is_empty() || self.context.notes.contains_key(NETS_NOTE) {
+            return Ok(());
+        }
+        let pins: Vec<String> =
+            floating.iter().take(PINS_MAX).map(|(part, pin)| format!("{part}.{pin}")).collect();
+        let count = i64::try_from(floating.len()).unwrap_or(i64::MAX);
+        let report = |code: &str| Signal::new(Source::Report, code);
+        let signals = vec![
+            report(signals::PIN_NET_EMPTY).number(count).text(&pins.join(", ")),
+            report(signals::WIRE_ENDS_ON_PIN),
+        ];
+        Err(Trouble::seen(&format!("{count} pins have no net yet"), signals))
     }
 
     /// The blocks to look at: the named ones, or all that were placed on this page.
