@@ -65,7 +65,7 @@ fn want(class: &'static str, at: &'static str, end: End) -> Want<'static> {
 
 fn commits() -> TestEnvironment {
     let with = json!({"argv": ["sh", "-c", "echo x > out/x.txt"]});
-    ready(&[step("process/generate", "make", &with, &["outputs: [out/x.txt]"])])
+    ready(&[step("process/generate", "make", &with, &["outputs: [out/x.txt]", "inputs: []"])])
 }
 
 fn asked_at(test: &TestEnvironment, class: &'static str, at: &'static str) -> Ran {
