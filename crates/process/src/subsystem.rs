@@ -103,8 +103,14 @@ impl Subsystem for ProcessSubsystem {
             .filter_map(|o| confine::confined(&context.board_dir, o).ok())
             .collect();
         let root = context.root.canonicalize().unwrap_or_else(|_| context.root.clone());
-        let files = argv.iter().filter_map(|a| prepare::file_argument(a, &cwd));
-        closure.files.extend(files.filter(|f| f.starts_with(&root) && !made.contains(f)));
+        // The program itself may be a large one of the system, and is known by `program_state`.
+        let own = |(at, file): &(usize, PathBuf)| *at > 0 || file.starts_with(&root);
+        let files = argv
+            .iter()
+            .enumerate()
+            .filter_map(|(at, a)| Some((at, prepare::file_argument(a, &cwd)?)));
+        let files = files.filter(own).map(|(_, file)| file);
+        closure.files.extend(files.filter(|f| !made.contains(f)));
         if let Some(lock) = &spec.requires.lock {
             closure.files.push(context.root.join(lock));
         }

@@ -16,7 +16,7 @@ fn a_clock_that_jumps_back_two_days_changes_no_order_and_no_outcome() {
         "check",
         "look",
         &["cat", &thing],
-        &["needs: [one]"],
+        &["needs: [one]", "inputs: []"],
     );
     test.boards(&[&board]);
     let ask = test.json(4, &["run", "b"])["ask"]["id"].as_str().expect("an ask").to_owned();

@@ -21,7 +21,7 @@ fn flow() -> Manifest {
         .make("draw", "out/draw.txt", &[])
         .make("parts", "out/parts.txt", &[])
         .land("wire", ONCE[0], &slow, &["needs: [draw]", "outputs: [once/wire.txt]"])
-        .act("check", "look", &["cat", "out/draw.txt"], &["needs: [draw]"])
+        .act("check", "look", &["cat", "out/draw.txt"], &["needs: [draw]", "inputs: []"])
         .phase("12-final-verification")
         .land("order", ONCE[1], &slow, &["outputs: [once/order.txt]"])
         .land("label", ONCE[2], &slow, &["needs: [order]", "outputs: [once/label.txt]"])
