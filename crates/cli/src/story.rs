@@ -218,9 +218,14 @@ pub fn ask_message(
     let mut story = Story::new(row, place(board, key), Outcome::Escalated);
     story.work = Work::Saved;
     story.go_ahead = ask.kind == GO_AHEAD_ASK;
-    let unsettled = key.and_then(|key| state.steps.get(key)).is_some_and(|s| s.unsettled);
+    let step = key.and_then(|key| state.steps.get(key));
+    let left = match step {
+        Some(step) if step.unsettled => Some(UNSETTLED),
+        Some(step) if step.done_once => Some(DONE_BEFORE),
+        _ => None,
+    };
     // Without a failure a go-ahead is about what the step itself does: it publishes.
-    let form = if story.go_ahead { Some(PUBLISHES) } else { Some(UNSETTLED).filter(|_| unsettled) };
+    let form = if story.go_ahead { Some(PUBLISHES) } else { left };
     story.variant = form.map(str::to_owned);
     if !matches!(row.texts.resume, Resume::Nothing) {
         story.resume = Resume::Retry;
@@ -230,6 +235,8 @@ pub fn ask_message(
 
 /// Form of an ask about a step that publishes.
 const PUBLISHES: &str = "publishes";
+/// Form of an ask about a step that may run only once and was done before.
+const DONE_BEFORE: &str = "done_before";
 /// Form of an ask about a step that may run only once and may have done its work.
 const UNSETTLED: &str = "unsettled";
 

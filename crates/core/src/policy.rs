@@ -49,6 +49,8 @@ pub const GO_AHEAD_ASK: &str = "go_ahead";
 pub const PUBLISH_NOTE: &str = "publish";
 /// The answer that lets a step run again, whatever its last attempt may have left behind.
 pub const RETRY_ANSWER: &str = "retry";
+/// The answer that a step which may run only once has done its work, where nothing else can tell.
+pub const DONE_ANSWER: &str = "done";
 /// Rung under which a failure is closed that the person mended.
 pub const PERSON_RUNG: &str = "ask";
 
@@ -62,6 +64,17 @@ pub fn answers(kind: &str) -> &'static [&'static str] {
         "sign_in" => &[RETRY_ANSWER, "push"],
         _ => &[RETRY_ANSWER],
     }
+}
+
+/// The same for an ask about a step: what it did can be settled by the word of the person, too, when
+/// it may run only once.
+#[must_use]
+pub fn answers_about(kind: &str, step: Option<&StepState>) -> Vec<&'static str> {
+    let open = |s: &StepState| {
+        (s.unsettled || s.done_once) && s.planned.as_ref().is_some_and(|p| p.safety == Safety::Once)
+    };
+    let done = kind != GO_AHEAD_ASK && step.is_some_and(open);
+    answers(kind).iter().copied().chain(done.then_some(DONE_ANSWER)).collect()
 }
 
 /// Note that holds the answer to the go-ahead of a class. A yes to one class's action is none to
@@ -247,6 +260,9 @@ impl Case<'_> {
             ReadBack::Unclear if self.step.settled_by_person => {
                 self.again(rung, "it can't be told, and the person who looked said 'retry'")
             }
+            ReadBack::Unclear if self.step.done_by_word => {
+                finish(Gate::Pass, "it can't be told, and the person who looked says it is done")
+            }
             ReadBack::Unclear if self.step.has_open_failure() && rung.is_some() => self.climb(),
             ReadBack::Partial => {
                 self.ask("part of the effect is there and the step may not be repeated")
@@ -270,7 +286,10 @@ impl Case<'_> {
     /// An attempt, or the read-back that must come before it.
     fn attempt(&self, rung: Option<&str>, wait_ms: u64, why: &str) -> Decided {
         let rung = rung.map(str::to_owned);
-        if !self.safety.freely_repeated() && self.step.unsettled {
+        // What was done once is not done again because its definition, an input or an output is
+        // another one now.
+        let done_before = self.safety == Safety::Once && self.step.done_once;
+        if !self.safety.freely_repeated() && (self.step.unsettled || done_before) {
             return Decided {
                 decision: Decision::ReadBack { rung },
                 reason: format!("{why}; what landed before is read back first"),

@@ -173,11 +173,21 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant {
         class: "SC-6",
+        name: "done_before",
+        what: "The step {step} was done before, and something about it is new.",
+        why: Some("It may run only once, so I did not run it again."),
+        healed: "The step ran again after your word.",
+        ask: Some("Say 'done' to keep what the step {step} did. To run it again, be sure of it"),
+    },
+    Variant {
+        class: "SC-6",
         name: "unsettled",
         what: "I can't tell if the step {step} did its work.",
         why: Some("It did not end well, and it may run only once."),
         healed: "The step did its work.",
-        ask: Some("Look at what the step {step} made"),
+        ask: Some(
+            "If the work of the step {step} is there, say 'done'. If not, clear up what is left",
+        ),
     },
     Variant {
         class: "SC-2",

@@ -108,6 +108,16 @@ pub fn prove(
     if faults.is_empty() { Ok(made) } else { Err(faults) }
 }
 
+/// Whether every declared output is there and not empty, whoever made it.
+#[must_use]
+pub fn are_there(board_dir: &Path, outputs: &[String]) -> bool {
+    outputs.iter().all(|output| {
+        let Ok(path) = confined(board_dir, output) else { return false };
+        let all = files(&path);
+        !all.is_empty() && all.iter().all(|f| f.metadata().is_ok_and(|m| m.len() > 0))
+    })
+}
+
 /// What there is of the outputs, without proof that this attempt made it.
 pub fn present(board_dir: &Path, outputs: &[String], digests: &dyn FileDigests) -> Vec<OutputRef> {
     let paths = outputs.iter().filter_map(|o| confined(board_dir, o).ok());

@@ -103,8 +103,10 @@ impl Subsystem for ProcessSubsystem {
             .filter_map(|o| confine::confined(&context.board_dir, o).ok())
             .collect();
         let root = context.root.canonicalize().unwrap_or_else(|_| context.root.clone());
-        // The program itself may be a large one of the system, and is known by `program_state`.
-        let own = |(at, file): &(usize, PathBuf)| *at > 0 || file.starts_with(&root);
+        // The program itself may be a large one of the system, and is known by `program_state`. A file
+        // elsewhere may be what the step makes: one that may run only once is not asked about for it.
+        let anywhere = safety(context).freely_repeated();
+        let own = |(at, file): &(usize, PathBuf)| (*at > 0 && anywhere) || file.starts_with(&root);
         let files = argv
             .iter()
             .enumerate()
@@ -159,14 +161,25 @@ impl Subsystem for ProcessSubsystem {
     /// merely there prove nothing about a command with unknown effects.
     async fn read_back(&self, context: &StepContext, services: &Services) -> ReadBack {
         let Ok(spec) = parsed(context) else { return ReadBack::Unclear };
+        // A guard says that the work was done, not that it was done well: the step's own check and
+        // its outputs are judged all the same.
+        let check = &context.step.check;
+        let check_holds = match check {
+            CheckSpec::Own | CheckSpec::Exit { .. } => true,
+            // Its numbers were in what the program wrote when it ran.
+            CheckSpec::ReportClean(_) => false,
+            _ => checks::observe(check, &context.board_dir, None)
+                .is_some_and(|seen| seen.outcome == CheckOutcome::Pass),
+        };
+        let holds = check_holds && outputs::are_there(&context.board_dir, &context.step.outputs);
         if !spec.guard.is_empty() {
-            return ask_guard(&spec, context, services).await;
+            return match ask_guard(&spec, context, services).await {
+                ReadBack::Landed if !holds => ReadBack::Partial,
+                found => found,
+            };
         }
-        if let check @ CheckSpec::FileSha256 { .. } = &context.step.check {
-            let seen = checks::observe(check, &context.board_dir, None);
-            if seen.is_some_and(|s| s.outcome == CheckOutcome::Pass) {
-                return ReadBack::Landed;
-            }
+        if matches!(check, CheckSpec::FileSha256 { .. }) && holds {
+            return ReadBack::Landed;
         }
         if safety(context).freely_repeated() { ReadBack::Absent } else { ReadBack::Unclear }
     }

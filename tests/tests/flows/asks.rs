@@ -152,6 +152,44 @@ fn a_command_of_unknown_effect_runs_once_for_each_word_of_the_person() {
     test.pcbflow(&["replay", "b"]).exits(0);
 }
 
+/// One that passed is not run again because something about it is new: the person decides.
+#[test]
+fn a_command_that_was_done_is_not_done_again_without_a_word() {
+    let test = TestEnvironment::new();
+    let goes = test.path("goes").display().to_string();
+    let work = format!("echo go >> '{goes}'");
+    let times = || fs::read_to_string(&goes).expect("goes").lines().count();
+    let board = |more: &[&str]| {
+        Manifest::new("b").phase("05-schematic-audit").command(
+            "command",
+            "order",
+            &["sh", "-c", &work],
+            more,
+        )
+    };
+    test.boards(&[&board(&["inputs: [parts.csv]", "outputs: []"])]);
+    let parts = test.board("b").join("parts.csv");
+    fs::write(&parts, "R1").expect("parts");
+    test.json(0, &["run", "b"]);
+    test.json(4, &["run", "b", "--force"]);
+    assert_eq!(times(), 1);
+    fs::write(&parts, "R2").expect("parts");
+    let ask = |ran: &serde_json::Value| ran["ask"]["id"].as_str().expect("an ask").to_owned();
+    let asked = test.json(4, &["run", "b"]);
+    test.json(2, &["answer", &ask(&asked), "yes"]);
+    test.pcbflow(&["answer", &ask(&asked), "done"]).exits(0);
+    assert_eq!(test.json(0, &["run", "b"])["verdict"], "pass");
+    test.json(0, &["run", "b"]);
+    assert_eq!(times(), 1, "the person said that it is done\n{}", test.story("b"));
+    fs::write(&parts, "R3").expect("parts");
+    let asked = test.json(4, &["run", "b"]);
+    test.pcbflow(&["answer", &ask(&asked), "retry"]).exits(0);
+    test.json(0, &["run", "b"]);
+    test.json(0, &["run", "b"]);
+    assert_eq!(times(), 2, "one word, one go\n{}", test.story("b"));
+    test.pcbflow(&["replay", "b"]).exits(0);
+}
+
 #[test]
 fn a_command_that_never_began_needs_no_word() {
     let test = TestEnvironment::new();

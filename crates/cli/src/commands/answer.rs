@@ -81,8 +81,9 @@ fn fits(
 ) -> Result<(), CommandError> {
     let (board, _) = find(site, ledger, args.board.as_deref(), ask)?;
     let (_, state) = fold_board(ledger, &board)?;
-    let kind = state.asks.iter().find(|a| a.id == *ask).map(|a| a.kind.as_str()).unwrap_or("");
-    let words = policy::answers(kind);
+    let asked = state.asks.iter().find(|a| a.id == *ask);
+    let step = asked.and_then(|a| a.step.as_ref()).and_then(|key| state.steps.get(key));
+    let words = policy::answers_about(asked.map_or("", |a| a.kind.as_str()), step);
     if words.contains(&text) {
         return Ok(());
     }

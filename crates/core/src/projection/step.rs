@@ -188,6 +188,10 @@ pub struct StepState {
     pub last_outputs: Vec<OutputRef>,
     /// An attempt was made whose effect may be there, and no read-back has settled it.
     pub unsettled: bool,
+    /// It has passed, and no read-back has shown since that its effect is gone.
+    pub done_once: bool,
+    /// A person was asked, looked, and said 'done'; holds until the next attempt or pass.
+    pub done_by_word: bool,
     /// A person was asked what the last attempt left behind, looked, and said 'retry'; holds until
     /// the next attempt.
     pub settled_by_person: bool,

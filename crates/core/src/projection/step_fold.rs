@@ -5,7 +5,9 @@ use crate::check::{CheckOutcome, Gate};
 use crate::event::{CheckPurpose, Ended, Event, Fact, ReadBack, RecoveryOutcome};
 use crate::ids::{AttemptNo, ClassId, Digest, Seq};
 use crate::manifest::Safety;
-use crate::policy::{EXHAUSTED_CLASS, GO_AHEAD_ASK, PUBLISH_NOTE, RETRY_ANSWER, go_ahead_note};
+use crate::policy::{
+    DONE_ANSWER, EXHAUSTED_CLASS, GO_AHEAD_ASK, PUBLISH_NOTE, RETRY_ANSWER, go_ahead_note,
+};
 use crate::time::Timestamp;
 
 impl StepState {
@@ -45,6 +47,7 @@ impl StepState {
                 return;
             }
         }
+        self.done_by_word = answer == DONE_ANSWER && kind != GO_AHEAD_ASK;
         if answer == RETRY_ANSWER && kind != GO_AHEAD_ASK {
             // They were told that the step may have done its work, and say that it is to run.
             self.settled_by_person = true;
@@ -155,6 +158,8 @@ impl StepState {
                 self.stage = Stage::Done { gate: *gate };
                 self.decided = None;
                 self.unsettled = false;
+                self.done_once = true;
+                self.done_by_word = false;
                 self.pass = Some(PassState {
                     seq: event.seq,
                     run: event.scope.run.clone(),
@@ -221,6 +226,7 @@ impl StepState {
         tag.clone_into(&mut self.last_tag);
         self.unsettled = true;
         self.settled_by_person = false;
+        self.done_by_word = false;
         true
     }
 
@@ -282,6 +288,7 @@ impl StepState {
         let rest = found == ReadBack::Partial && safety <= Safety::Guarded;
         if found == ReadBack::Absent || rest {
             self.unsettled = false;
+            self.done_once = false;
         }
         self.stage = Stage::ReadBack { found, rung };
         true

@@ -23,6 +23,8 @@ pub struct Model {
     proof: bool,
     /// A person said that it is to run, and it did not since.
     word: bool,
+    /// A person said that it is done.
+    done_word: bool,
     publish: bool,
     go_aheads: BTreeMap<String, bool>,
     attempts: u32,
@@ -43,6 +45,7 @@ impl Model {
             passed: false,
             proof: true,
             word: false,
+            done_word: false,
             publish: false,
             go_aheads: BTreeMap::new(),
             attempts: 0,
@@ -56,7 +59,7 @@ impl Model {
     }
 
     pub fn read_back(&mut self, found: ReadBack) {
-        self.passed = found == ReadBack::Landed;
+        self.passed = found == ReadBack::Landed || (found == ReadBack::Unclear && self.done_word);
         self.proof |= match found {
             ReadBack::Absent => true,
             ReadBack::Partial => self.safety == Safety::Guarded,
@@ -70,6 +73,7 @@ impl Model {
         self.recoveries = 0;
         self.of_failure.clear();
         // Who says 'retry' to a question about the step was told that it may have done its work.
+        self.done_word = answer == "done" && kind != GO_AHEAD_ASK;
         self.word |= answer == "retry" && kind != GO_AHEAD_ASK;
         if kind == GO_AHEAD_ASK && matches!(answer, "yes" | "no") {
             if class.as_str() != EXHAUSTED_CLASS {
@@ -179,6 +183,7 @@ impl Model {
         }
         self.proof = false;
         self.word = false;
+        self.done_word = false;
         self.passed = false;
         let Some((failure, row)) = step.failure.as_ref().zip(row) else { return };
         let settings = policy.settings.get(row.id);

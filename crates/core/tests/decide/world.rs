@@ -316,7 +316,7 @@ impl World {
 
     fn answer(&mut self, ask: AskId, step: &StepState) -> Result<Option<Decision>, Killed> {
         let open = self.state.asks.iter().find(|a| a.id == ask).cloned().unwrap();
-        let answer = self.c.one_of(&["", "retry", "yes", "no"]);
+        let answer = self.c.one_of(&["", "retry", "yes", "no", "done"]);
         if answer.is_empty() || self.answers >= ANSWERS_MAX {
             let Some(failure) = &step.failure else { return Ok(Some(Decision::LeaveUnverified)) };
             let watch = open.watch;

@@ -498,6 +498,38 @@ async fn the_closure_moves_with_what_counts() {
     assert_eq!(board.run(&context).await.stdout.text, "1\n");
 }
 
+/// A guard says that the work was done, not that it was done well.
+#[tokio::test]
+async fn a_guard_replaces_the_run_and_not_the_check() {
+    let board = Board::new();
+    let with = json!({"argv": ["true"], "guard": ["true"]});
+    let check = CheckSpec::RegexInFile { path: "r.txt".into(), pattern: "PASS".into() };
+    let outputs = vec!["r.txt".to_owned()];
+    let judged = StepDef { check, outputs: outputs.clone(), ..step("command", with.clone()) };
+    let made = StepDef { outputs, ..step("command", with.clone()) };
+    let counted = StepDef {
+        check: CheckSpec::ReportClean(Default::default()),
+        ..step("command", with.clone())
+    };
+    let back = async |def: &StepDef| {
+        ProcessSubsystem::new().read_back(&board.context(def.clone()), &board.services).await
+    };
+    assert_eq!(back(&step("command", with)).await, ReadBack::Landed);
+    assert_eq!(back(&counted).await, ReadBack::Partial, "its numbers are gone");
+    for (text, judged_as, made_as) in [
+        (None, ReadBack::Partial, ReadBack::Partial),
+        (Some(""), ReadBack::Partial, ReadBack::Partial),
+        (Some("result: FAIL"), ReadBack::Partial, ReadBack::Landed),
+        (Some("result: PASS"), ReadBack::Landed, ReadBack::Landed),
+    ] {
+        if let Some(text) = text {
+            std::fs::write(board.dir().join("r.txt"), text).unwrap();
+        }
+        assert_eq!(back(&judged).await, judged_as, "{text:?}");
+        assert_eq!(back(&made).await, made_as, "{text:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_pass_holds_in_later_runs_only_where_the_inputs_are_declared() {
     let board = Board::new();
