@@ -12,6 +12,7 @@ use pcbflow_core::row::Row;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
+use crate::block::Block;
 use crate::cdp::ms;
 use crate::desk::Desk;
 use crate::settings::EditorSettings;
@@ -106,6 +107,10 @@ impl Subsystem for Eda {
         for key in ["engine", "script"] {
             let names = texts(context.step.with.get(key));
             closure.files.extend(names.iter().map(|name| context.root.join(name)));
+        }
+        if !matches!(context.step.uses.as_str(), "eda/open" | "eda/script" | "eda/find-part") {
+            // What looks at a drawing looks again after a block was placed anew.
+            closure.files.extend(Block::files(&context.state_dir, &context.board));
         }
         closure.settings.insert("editor".into(), self.settings.address.clone());
         Ok(closure)

@@ -27,7 +27,7 @@ fn a_block_is_placed_saved_read_back_and_not_placed_again() {
 }
 
 /// Waits until something holds in the stand-in, then kills pcbflow hard.
-fn killed_when(place: &Place, what: &str, holds: impl Fn(&Place) -> bool) {
+pub fn killed_when(place: &Place, what: &str, holds: impl Fn(&Place) -> bool) {
     let mut running = place.test.command(&["run", BOARD]).spawn().expect("pcbflow");
     until(what, &place.editor, |_| holds(place));
     running.kill().expect("a kill");

@@ -80,6 +80,22 @@ fn eda_7_an_alert_is_answered() {
 }
 
 #[test]
+fn eda_7_a_block_that_takes_longer_than_its_step_is_not_run_twice_at_once() {
+    let place = Place::one_block();
+    place.editor.set(&json!({ "latency": { "create": 700 } }));
+    // What is kept for reading back and saving leaves the script four seconds.
+    place.with_timeout("34s");
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "EDA-7"), "{}", place.story());
+    assert!(!classes(&place).is_empty(), "{}", place.story());
+    place.assert_whole();
+    let made = place.calls("sch_PrimitiveComponent.create");
+    assert_eq!(made, 3, "{}", place.story());
+    assert_eq!(place.calls("sch_PrimitiveWire.create"), 6, "{}", place.story());
+}
+
+#[test]
 fn eda_7_a_page_that_can_not_be_stopped_gets_a_new_tab_before_the_old_one_goes() {
     for variant in ["reenter", "sync_xhr"] {
         let place = healed(&hang(variant, false), "EDA-7");
@@ -348,12 +364,24 @@ fn eda_13_nets_that_come_late_are_waited_for() {
     let done = place.test.pcbflow(&["run", BOARD]);
     assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
     place.assert_whole();
-    // A load that never works nets out: three rungs, then what is left is listed.
+}
+
+#[test]
+fn eda_13_nets_that_never_come_are_there_after_a_load() {
     let place = Place::one_block();
     place.editor.arm(&json!({ "id": "EDA-13", "variant": "never" }));
-    let done = place.test.json(3, &["run", BOARD]);
-    assert!(classes(&place).iter().all(|c| c == "EDA-13"), "{}", place.story());
-    assert!(done.to_string().contains("has no net"), "{done:#}");
+    place.editor.set(&json!({ "latency": { "create": 200 } }));
+    super::blocks::killed_when(&place, "wires are there", |p| {
+        p.calls("sch_PrimitiveWire.create") >= 4
+    });
+    // The page of the killed run still stands, with what it never saved.
+    place.only_reads();
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert_eq!(classes(&place), ["ST-2", "EDA-13"], "{}", place.story());
+    let rungs_wanted =
+        [("read-again-soon", true), ("read-again-later", true), ("save-and-reload", true)];
+    assert_rungs(&place, &rungs_wanted);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod browser;
+mod example;
 mod kinds;
 mod ladders;
 mod page;
