@@ -24,7 +24,9 @@ fn the_door_sensor_runs_from_parts_to_netlist() {
     assert!(read("out/netlist.enet").contains("\"DOOR\""), "{}", read("out/netlist.enet"));
     assert_eq!(read("out/bom.csv").lines().count(), 7, "a heading and six parts");
     // The same scripts again place nothing again.
-    let creates = || editor.events("call").iter().filter(|c| c["api"] == "sch_PrimitiveComponent.create").count();
+    let creates = || {
+        editor.events("call").iter().filter(|c| c["api"] == "sch_PrimitiveComponent.create").count()
+    };
     assert_eq!(creates(), 6);
     test.pcbflow(&["run", "door-sensor"]).exits(0);
     assert_eq!(creates(), 6);
