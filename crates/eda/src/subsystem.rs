@@ -168,7 +168,7 @@ impl Subsystem for Eda {
             return CheckResult::could_not_run(probe, "another step had the editor all the time");
         };
         let mut step = Step { context, services, settings: &self.settings, desk: &mut desk, until };
-        recover::look(&mut step, probe).await
+        crate::probe::look(&mut step, probe).await
     }
 
     async fn let_go(&self) {
