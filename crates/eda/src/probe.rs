@@ -23,6 +23,7 @@ pub(crate) async fn look(step: &mut Step<'_>, probe: &str) -> CheckResult {
         "project-open" | "capabilities" | "document-in-focus" | "same-request" | "fresh-read" => {
             step.in_front(false).await.map(drop)
         }
+        "project-picked" => step.is_picked().await,
         "one-window" => step.in_front(true).await.map(drop),
         "saved" => step.is_saved().await,
         "two-reads" => step.reads_agree().await,
@@ -38,6 +39,13 @@ pub(crate) async fn look(step: &mut Step<'_>, probe: &str) -> CheckResult {
 }
 
 impl Step<'_> {
+    /// The project can be found by what the step calls it, in a fresh list.
+    async fn is_picked(&mut self) -> Result<(), Trouble> {
+        let want = self.wanted_any()?;
+        self.desk.forget_name(&want.project);
+        self.in_front(false).await.map(drop)
+    }
+
     async fn is_up(&mut self) -> Result<(), Trouble> {
         if self.desk.browser_answers().await {
             return Ok(());

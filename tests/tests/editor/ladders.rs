@@ -1,7 +1,11 @@
 //! Failures of the editor and the browser, made to happen while a block is placed: the right row,
 //! its rungs in their order, and the block there exactly once after them.
 
+use std::path::Path;
+
 use pcbflow_core::event::{Fact, RecoveryOutcome};
+use pcbflow_tests::processes;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::place::{BOARD, Place};
@@ -51,6 +55,32 @@ fn assert_rungs(place: &Place, wanted: &[(&str, bool)]) {
     let found = rungs(place);
     let found: Vec<(&str, bool)> = found.iter().map(|(r, d)| (r.as_str(), *d)).collect();
     assert_eq!(found, wanted, "{}", place.story());
+}
+
+/// Stops the processes of pages below a folder, as a busy system would; how many.
+fn stop_pages_below(folder: &Path) -> usize {
+    // A page's process has no environment to see; it is in the group of its browser.
+    let text = |pid: u32, what: &str| {
+        let bytes = std::fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let group = |pid: u32| {
+        let stat = text(pid, "stat");
+        let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        fields.split(' ').nth(2).and_then(|g| g.parse::<u32>().ok())
+    };
+    let browsers = processes::of(folder);
+    let all = std::fs::read_dir("/proc").expect("processes").flatten();
+    let pages: Vec<u32> = all
+        .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| text(*pid, "cmdline").contains("--type=renderer"))
+        .filter(|pid| group(*pid).is_some_and(|g| browsers.contains(&g)))
+        .collect();
+    for pid in &pages {
+        let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("a number");
+        kill_process(pid, Signal::STOP).expect("it lives");
+    }
+    pages.len()
 }
 
 #[test]
@@ -273,7 +303,7 @@ fn eda_7_a_page_that_the_system_has_stopped_gets_a_new_tab() {
     super::browser::until("it is being placed", &place.editor, |_| {
         place.calls("sch_PrimitiveWire.create") >= 2
     });
-    let stopped = super::blocks::stop_pages_below(&place.test.path("home"));
+    let stopped = stop_pages_below(&place.test.path("home"));
     assert!(stopped > 0, "a page's process was found");
     let done = running.wait();
     assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());

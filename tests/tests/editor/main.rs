@@ -4,6 +4,8 @@ mod blocks;
 mod browser;
 mod example;
 mod kinds;
+// Minutes of waiting for windows that hang.
+#[cfg(feature = "heavy")]
 mod ladders;
 mod page;
 mod place;

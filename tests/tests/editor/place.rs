@@ -1,5 +1,7 @@
 //! A board that drives the stand-in editor: the real pcbflow, a real browser.
 
+#![cfg_attr(not(feature = "heavy"), expect(dead_code, reason = "the long suites use all of it"))]
+
 use pcbflow_tests::editor::{Options, StandIn};
 use pcbflow_tests::manifest::Manifest;
 use pcbflow_tests::{TestEnvironment, processes};

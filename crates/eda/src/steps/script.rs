@@ -12,6 +12,7 @@ use pcbflow_core::event::{Ended, ReadBack};
 use pcbflow_core::evidence::{Signal, Source};
 use pcbflow_core::ids::Digest;
 use pcbflow_core::ports::Observation;
+use pcbflow_core::redact::redact;
 use serde_json::{Value, json};
 
 use super::{Step, checked, finding, numbered, of_file, save, texts};
@@ -35,6 +36,8 @@ const QUIET_MS: u64 = 1_000;
 const AFTER_MS: u64 = 30_000;
 /// Before a write that can't be seen is believed to be lost, in milliseconds.
 const AGAIN_MS: u64 = 1_000;
+/// Most bytes that are kept of what a script gave.
+const RESULT_BYTES_MAX: usize = 16_384;
 /// Most ids of one removal: with more the editor removes none and says that it did.
 const REMOVE_MAX: usize = 50;
 
@@ -128,6 +131,12 @@ impl Step<'_> {
             // The plan lies in its file as well.
             Err(error) => tracing::warn!(%error, "the plan of a block is not in the evidence"),
         }
+        // What the script gave, for whoever wrote it.
+        let gave = answer.value.get("v").map_or_else(String::new, Value::to_string);
+        let home = std::env::var("HOME").or_else(|_| std::env::var("USERPROFILE")).ok();
+        let shown = pcbflow_core::text::cut_bytes(&gave, RESULT_BYTES_MAX);
+        observation.stdout.text = redact(shown, home.as_deref()).into_owned();
+        observation.stdout.total_bytes = u64::try_from(gave.len()).unwrap_or(u64::MAX);
         let record = format!("eda.block.{}", code.block);
         observation.records.insert(record, code.identity.clone());
         observation
