@@ -128,8 +128,8 @@ pub const SUITES: &[Suite] = &[
     },
     Suite {
         name: "editor",
-        title: "the stand-in editor in a real browser: its habits, and every fault of its page and server",
-        budget_min: 2,
+        title: "the stand-in editor in a real browser: its habits and faults, and boards that are drawn in it all the same",
+        budget_min: 12,
         heavy: true,
         commands: &[&[
             "cargo",
@@ -137,6 +137,8 @@ pub const SUITES: &[Suite] = &[
             "--locked",
             "--package",
             "pcbflow-tests",
+            "--features",
+            "heavy",
             "--test",
             "editor",
         ]],

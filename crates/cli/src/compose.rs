@@ -40,13 +40,16 @@ fn subsystems_with(
     editor: &EditorSettings,
 ) -> Vec<Arc<dyn Subsystem>> {
     let process = pcbflow_process::ProcessSubsystem::new();
+    let mut editor = editor.clone();
+    let chrome = ["chrome", "google-chrome", "chromium"].iter().find_map(|name| tools.get(*name));
+    editor.browser = editor.browser.or_else(|| chrome.cloned());
     let process = tools.iter().fold(process, |process, (name, file)| process.tool(name, file));
     vec![
         Arc::new(process),
         Arc::new(checkpoint()),
         Arc::new(pcbflow_kicad::Kicad::new()),
         Arc::new(crate::storage::StorageSubsystem),
-        Arc::new(pcbflow_eda::Eda::new(editor.clone())),
+        Arc::new(pcbflow_eda::Eda::new(editor)),
         Arc::new(crate::rows_only::RowsOnly::new("agents", pcbflow_agents::ROWS)),
     ]
 }

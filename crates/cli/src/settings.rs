@@ -366,6 +366,17 @@ mod tests {
         load_settings(&p, "[tools]\nnode = '/opt/node/bin/node'\n", &mut s).unwrap();
         assert_eq!(s.tools["node"], Path::new("/opt/node/bin/node"));
         assert!(load_settings(&p, "[tools]\nnode = 'bin/node'\n", &mut s).is_err());
+        let editor = "[editor]\naddress = 'http://127.0.0.1:9/editor'\nheadless = true\nx = 1\n";
+        load_settings(&p, editor, &mut s).unwrap();
+        assert!(s.editor.headless && s.editor.address.ends_with(":9/editor"));
+        assert_eq!(s.warnings.pop().as_deref(), Some("pcbflow.toml: unknown key 'editor.x'"));
+        for bad in [
+            "[editor]\naddress = 'http://example.org/editor'\n",
+            "[editor]\nheadless = 1\n",
+            "[editor]\nprofile = 'here'\n",
+        ] {
+            assert!(load_settings(&p, bad, &mut Settings::default()).is_err(), "{bad}");
+        }
         load_settings(&p, "retri = 1\n", &mut s).unwrap();
         assert!(s.warnings[1].contains("did you mean 'retry'"));
     }

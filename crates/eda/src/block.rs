@@ -16,6 +16,9 @@ use crate::sheet::{Sheet, fits};
 /// Largest file of a plan, in bytes.
 const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
+/// Most blocks of a board that are looked at.
+const BLOCKS_MAX: usize = 10_000;
+
 /// What is known of a block.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Block {
@@ -25,6 +28,9 @@ pub(crate) struct Block {
     pub document: String,
     /// The calls that made its objects, with the objects' ids.
     pub planned: Vec<Value>,
+    /// Ids of what was on the sheet before its first try: nobody's doubles.
+    #[serde(default)]
+    pub before: Vec<String>,
     /// It was read back whole and its save was proven.
     pub done: bool,
 }
@@ -47,6 +53,17 @@ impl Block {
         let file = Digest::of(name.as_bytes()).to_string();
         let short = file.get(..16).unwrap_or(&file);
         state_dir.join("eda").join("blocks").join(board.as_str()).join(format!("{short}.json"))
+    }
+
+    /// The plans of a board's blocks, sorted.
+    pub fn files(state_dir: &Path, board: &BoardName) -> Vec<PathBuf> {
+        let folder = state_dir.join("eda").join("blocks").join(board.as_str());
+        let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+        let is_plan = |p: &PathBuf| p.extension().is_some_and(|e| e == "json");
+        let mut all: Vec<PathBuf> =
+            entries.flatten().map(|e| e.path()).filter(is_plan).take(BLOCKS_MAX).collect();
+        all.sort();
+        all
     }
 
     /// Reads a plan; `None` when there is none, or none that can be read: then the sheet alone
@@ -76,14 +93,20 @@ impl Block {
         Value::Array(self.planned.iter().map(entry).collect())
     }
 
+    /// Takes over what an earlier try made and this one, which broke off, did not come to.
+    pub fn remember(&mut self, earlier: &[Value]) {
+        let known: Vec<Value> = self.planned.iter().filter_map(|p| p.get("id").cloned()).collect();
+        let new = |p: &&Value| p.get("id").is_some_and(|id| !id.is_null() && !known.contains(id));
+        self.planned.extend(earlier.iter().filter(new).cloned());
+    }
+
     /// Ids of its objects.
     fn ids(&self) -> Vec<&str> {
         self.planned.iter().filter_map(|p| p.get("id").and_then(Value::as_str)).collect()
     }
 
-    /// Holds a sheet against the plan. `before` is the sheet before the block began: what was
-    /// there then is nobody's double.
-    pub fn shown(&self, sheet: &Sheet, before: &Sheet) -> Shown {
+    /// Holds a sheet against the plan. What was there before the block began is nobody's double.
+    pub fn shown(&self, sheet: &Sheet) -> Shown {
         let mut shown = Shown::default();
         let mut taken: Vec<&str> = self.ids();
         for plan in &self.planned {
@@ -110,7 +133,7 @@ impl Block {
         }
         let extra = |id: &str, r: &Value| {
             !taken.contains(&id)
-                && !before.records.contains_key(id)
+                && !self.before.iter().any(|b| b == id)
                 && self.planned.iter().any(|p| fits(p, r))
         };
         shown.doubled =
@@ -172,17 +195,18 @@ mod tests {
     #[test]
     fn what_is_missing_and_what_is_there_twice() {
         let plan = block(&[part("e1", 0), part("e2", 100)]);
-        let whole = plan.shown(&sheet(&[part("e1", 0), part("e2", 100)]), &Sheet::default());
+        let whole = plan.shown(&sheet(&[part("e1", 0), part("e2", 100)]));
         assert_eq!(whole, Shown { present: 2, ..Shown::default() });
-        let late = plan.shown(&sheet(&[part("e1", 0), part("e9", 100)]), &Sheet::default());
+        let late = plan.shown(&sheet(&[part("e1", 0), part("e9", 100)]));
         assert_eq!((late.present, late.doubled.len()), (2, 0), "the same part under another id");
         let twice = sheet(&[part("e1", 0), part("e2", 100), part("e3", 100)]);
-        assert_eq!(plan.shown(&twice, &Sheet::default()).doubled, ["e3"]);
-        assert_eq!(plan.shown(&twice, &twice).doubled.len(), 0, "it was there before");
-        let half = plan.shown(&sheet(&[part("e1", 0)]), &Sheet::default());
+        assert_eq!(plan.shown(&twice).doubled, ["e3"]);
+        let there = Block { before: vec!["e3".into()], ..plan.clone() };
+        assert_eq!(there.shown(&twice).doubled.len(), 0, "it was there before");
+        let half = plan.shown(&sheet(&[part("e1", 0)]));
         assert_eq!(half.missing, ["part at 100, 0"]);
         // A part that the script has moved after placing it is known by its id.
-        let moved = plan.shown(&sheet(&[part("e1", 700), part("e2", 100)]), &Sheet::default());
+        let moved = plan.shown(&sheet(&[part("e1", 700), part("e2", 100)]));
         assert_eq!(moved.present, 2);
     }
 
@@ -195,6 +219,13 @@ mod tests {
         let seen = sheet(&[part("e1", 0), part("e2", 100), part("e3", 300)]);
         assert_eq!(old.orphans(&new, &seen), ["e2"]);
         assert_eq!(old.orphans(&new, &sheet(&[part("e2", 150)])).len(), 0, "somebody moved it");
+    }
+
+    #[test]
+    fn a_try_that_broke_off_forgets_nothing_of_the_one_before() {
+        let mut now = block(&[part("e1", 0)]);
+        now.remember(&[part("e1", 0), part("e2", 100), json!({ "id": null })]);
+        assert_eq!(now.ids(), ["e1", "e2"]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod cdp;
 mod desk;
 mod files;
 pub mod hang;
+mod probe;
 mod recover;
 pub mod rows;
 pub mod script;

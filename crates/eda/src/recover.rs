@@ -1,9 +1,8 @@
-//! What the rungs of the ladders do, and the probes that prove them.
+//! What the rungs of the ladders do,.
 //!
 //! An action does one thing and says whether it did; that it helped is for the row's probe to say,
 //! which looks afresh.
 
-use pcbflow_core::check::CheckResult;
 use pcbflow_core::event::RecoveryOutcome;
 use pcbflow_core::ports::Recovery;
 use tokio::time::Instant;
@@ -11,9 +10,8 @@ use tokio::time::Instant;
 use crate::browser::{Advice, MovedAside, find, look_at_lock, move_lock_aside};
 use crate::cadence::Cadence;
 use crate::cdp::ms;
-use crate::desk::{Standing, View, Want};
+use crate::desk::{Standing, Want};
 use crate::sheet;
-use crate::signals;
 use crate::steps::find_part::HOW_NOTE;
 use crate::steps::read_back::NETS_NOTE;
 use crate::steps::{Step, save};
@@ -124,31 +122,8 @@ pub(crate) async fn act(step: &mut Step<'_>, class: &str, action: &str) -> Recov
     Recovery { outcome, ..Recovery::done(&summary) }
 }
 
-/// Runs a probe.
-pub(crate) async fn look(step: &mut Step<'_>, probe: &str) -> CheckResult {
-    let seen = match probe {
-        "page-answers" => step.page_answers().await,
-        "browser-up" => step.is_up().await,
-        "signed-in" => step.is_signed_in().await,
-        "project-open" | "capabilities" | "document-in-focus" | "same-request" | "fresh-read" => {
-            step.in_front(false).await.map(drop)
-        }
-        "one-window" => step.in_front(true).await.map(drop),
-        "saved" => step.is_saved().await,
-        "two-reads" => step.reads_agree().await,
-        "pin-nets" => step.nets_are_there().await,
-        // The next attempt searches afresh and is held against the parts list.
-        "known-part" | "part-read-back" => step.in_front(false).await.map(drop),
-        _ => return CheckResult::could_not_run(probe, "this probe comes with a later release"),
-    };
-    match seen {
-        Ok(()) => CheckResult::pass(probe),
-        Err(trouble) => CheckResult::fail(probe, &trouble.what),
-    }
-}
-
 impl Step<'_> {
-    fn wanted_any(&self) -> Result<Want, Trouble> {
+    pub(crate) fn wanted_any(&self) -> Result<Want, Trouble> {
         self.want(&[], false)
     }
 
@@ -254,13 +229,6 @@ impl Step<'_> {
         }
         let started = self.desk.start_browser(self.settings, None, self.until).await;
         Done::of(started, "the browser answers")
-    }
-
-    async fn is_up(&mut self) -> Result<(), Trouble> {
-        if self.desk.browser_answers().await {
-            return Ok(());
-        }
-        Err(Trouble::failed("no browser answers"))
     }
 
     fn parse_lock(&self) -> Done {
@@ -388,14 +356,6 @@ impl Step<'_> {
         Done::Yes("waited for the editor")
     }
 
-    async fn is_signed_in(&mut self) -> Result<(), Trouble> {
-        let signs = self.desk.second_sign_anew(self.settings, self.until).await?;
-        if signs.iter().any(|s| s.code == signals::USER_WITH_ID) {
-            return Ok(());
-        }
-        Err(Trouble::failed("nobody is signed in"))
-    }
-
     async fn second_sign(&mut self) -> Done {
         Done::of(self.is_signed_in().await, "somebody is signed in: it was one refused call")
     }
@@ -459,44 +419,6 @@ impl Step<'_> {
                 Err(trouble) => trouble.into(),
             },
             Err(trouble) => trouble.into(),
-        }
-    }
-
-    /// A fresh evaluate answers.
-    async fn page_answers(&mut self) -> Result<(), Trouble> {
-        let want = self.wanted_any()?;
-        let view = self.ready(&want).await?;
-        let until = Instant::now() + ms(ANSWERS_MS);
-        sheet::read(self.desk, &view, false, until).await.map(drop)
-    }
-
-    async fn in_front(&mut self, writes: bool) -> Result<View, Trouble> {
-        let want = Want { writes, ..self.wanted_any()? };
-        self.ready(&want).await
-    }
-
-    async fn is_saved(&mut self) -> Result<(), Trouble> {
-        let want = self.want(save::METHODS, false)?;
-        let view = self.ready(&want).await?;
-        let seen = sheet::settled(self.desk, &view, false, self.until).await?;
-        self.prove_saved(&view, &seen).await
-    }
-
-    async fn reads_agree(&mut self) -> Result<(), Trouble> {
-        let view = self.in_front(false).await?;
-        sheet::settled(self.desk, &view, false, self.until).await.map(drop)
-    }
-
-    async fn nets_are_there(&mut self) -> Result<(), Trouble> {
-        let view = self.in_front(false).await?;
-        let seen = sheet::settled(self.desk, &view, true, self.until).await?;
-        if self.context.notes.contains_key(NETS_NOTE) {
-            // The editor has had every chance: the attempt lists what is left.
-            return Ok(());
-        }
-        match sheet::floating(&seen).first() {
-            None => Ok(()),
-            Some((part, pin)) => Err(Trouble::failed(&format!("pin {pin} of {part} has no net"))),
         }
     }
 }

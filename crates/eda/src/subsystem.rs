@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use pcbflow_core::check::CheckResult;
 use pcbflow_core::event::ReadBack;
 use pcbflow_core::evidence::Evidence;
-use pcbflow_core::manifest::{KindInfo, ManifestFault, StepDef};
+use pcbflow_core::manifest::{CheckSpec, KindInfo, ManifestFault, StepDef, path_fault};
 use pcbflow_core::ports::{Closure, Observation, Recovery, Services, StepContext, Subsystem};
 use pcbflow_core::row::Row;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
+use crate::block::Block;
 use crate::cdp::ms;
 use crate::desk::Desk;
 use crate::settings::EditorSettings;
@@ -41,6 +42,21 @@ impl Eda {
     async fn desk(&self, until: Instant) -> Option<MutexGuard<'_, Desk>> {
         tokio::time::timeout_at(until, self.desk.lock()).await.ok()
     }
+}
+
+/// A check that a step of the editor would never make must not look as if it were made.
+fn check_fault(step: &StepDef) -> Option<ManifestFault> {
+    let finds = [kinds::READ_BACK.name, kinds::DRC.name].contains(&step.uses.as_str());
+    let made = match step.check {
+        CheckSpec::Own => true,
+        CheckSpec::ReportClean(_) => finds,
+        _ => false,
+    };
+    (!made).then(|| ManifestFault {
+        path: "check".to_owned(),
+        fault: format!("'{}' does not make this check", step.uses),
+        remedy: "remove it: the step proves its own effect".to_owned(),
+    })
 }
 
 #[async_trait]
@@ -87,6 +103,18 @@ impl Subsystem for Eda {
             one_of("what", &export::forms(), &mut found);
         }
         one_of("of", &["schematic", "layout"], &mut found);
+        found.extend(check_fault(step));
+        for key in ["script", "engine", "report", "to"] {
+            for path in texts(step.with.get(key)) {
+                if let Some(why) = path_fault(&path) {
+                    found.push(ManifestFault {
+                        path: format!("with.{key}"),
+                        fault: format!("{path:?} {why}"),
+                        remedy: "use a path inside the board's folder, with '/'".to_owned(),
+                    });
+                }
+            }
+        }
         let seconds = step.with.get("call_seconds");
         let fits =
             |v: &serde_json::Value| v.as_u64().is_some_and(|s| (1..=CALL_SECONDS_MAX).contains(&s));
@@ -106,6 +134,10 @@ impl Subsystem for Eda {
         for key in ["engine", "script"] {
             let names = texts(context.step.with.get(key));
             closure.files.extend(names.iter().map(|name| context.root.join(name)));
+        }
+        if !matches!(context.step.uses.as_str(), "eda/open" | "eda/script" | "eda/find-part") {
+            // What looks at a drawing looks again after a block was placed anew.
+            closure.files.extend(Block::files(&context.state_dir, &context.board));
         }
         closure.settings.insert("editor".into(), self.settings.address.clone());
         Ok(closure)
@@ -163,7 +195,7 @@ impl Subsystem for Eda {
             return CheckResult::could_not_run(probe, "another step had the editor all the time");
         };
         let mut step = Step { context, services, settings: &self.settings, desk: &mut desk, until };
-        recover::look(&mut step, probe).await
+        crate::probe::look(&mut step, probe).await
     }
 
     async fn let_go(&self) {

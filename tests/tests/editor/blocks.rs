@@ -27,7 +27,7 @@ fn a_block_is_placed_saved_read_back_and_not_placed_again() {
 }
 
 /// Waits until something holds in the stand-in, then kills pcbflow hard.
-fn killed_when(place: &Place, what: &str, holds: impl Fn(&Place) -> bool) {
+pub fn killed_when(place: &Place, what: &str, holds: impl Fn(&Place) -> bool) {
     let mut running = place.test.command(&["run", BOARD]).spawn().expect("pcbflow");
     until(what, &place.editor, |_| holds(place));
     running.kill().expect("a kill");
@@ -45,32 +45,6 @@ pub fn kill_browsers_below(folder: &Path) {
         // It may have ended with its parent.
         let _gone = kill_process(pid, Signal::KILL).err();
     }
-}
-
-/// Stops the processes of pages below a folder, as a busy system would; how many.
-pub fn stop_pages_below(folder: &Path) -> usize {
-    // A page's process has no environment to see; it is in the group of its browser.
-    let text = |pid: u32, what: &str| {
-        let bytes = std::fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    let group = |pid: u32| {
-        let stat = text(pid, "stat");
-        let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-        fields.split(' ').nth(2).and_then(|g| g.parse::<u32>().ok())
-    };
-    let browsers = processes::of(folder);
-    let all = std::fs::read_dir("/proc").expect("processes").flatten();
-    let pages: Vec<u32> = all
-        .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
-        .filter(|pid| text(*pid, "cmdline").contains("--type=renderer"))
-        .filter(|pid| group(*pid).is_some_and(|g| browsers.contains(&g)))
-        .collect();
-    for pid in &pages {
-        let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("a number");
-        kill_process(pid, Signal::STOP).expect("it lives");
-    }
-    pages.len()
 }
 
 fn kill_browsers(place: &Place) {
@@ -141,6 +115,24 @@ fn a_wrong_call_is_not_sent_and_has_its_line() {
     let done = place.test.json(3, &["run", BOARD]);
     assert!(done.to_string().contains("not a bare uuid"), "{done:#}");
     assert_eq!(place.calls("sch_PrimitiveComponent.create"), 0);
+}
+
+#[test]
+fn what_nobody_waits_for_is_waited_for_and_its_failure_counts() {
+    // Two that are not waited for; the first one fails late.
+    let place = Place::one_block();
+    let script = "(async () => { await sleep(300); await eda.lib_Device.search('10k'); \
+                  throw new Error('broken off late'); })();\n(async () => { await sleep(10); })();\n";
+    place.script("sensor.js", script);
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(4), "{done}\n{}", place.story());
+    assert!(place.story().contains("broken off late"), "{}", place.story());
+    // What the page itself fails at is not the script's.
+    let place = Place::one_block();
+    let alien = "setTimeout('Promise.reject(new Error(1))', 5);\n".to_owned() + BLOCK;
+    place.script("sensor.js", &alien);
+    place.test.pcbflow(&["run", BOARD]).exits(0);
+    place.assert_whole();
 }
 
 #[test]

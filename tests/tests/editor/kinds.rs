@@ -104,3 +104,23 @@ fn a_pin_without_a_net_is_a_finding_although_the_editor_only_says_no() {
     let done = place.test.json(3, &["run", BOARD]);
     assert!(done.to_string().contains("pin R1.1 has no net"), "{done:#}");
 }
+
+#[test]
+fn a_check_or_output_that_the_step_does_not_make_is_refused() {
+    let place = Place::new(
+        "      - id: open\n        uses: eda/open\n        with: { project: door-sensor }\n        \
+         check: { kind: exit, expect: [0] }\n",
+    );
+    let refused = place.test.pcbflow(&["run", BOARD]);
+    assert!(
+        refused.exit != Some(0) && refused.stderr.contains("does not make this check"),
+        "{refused}"
+    );
+    let place = Place::new(
+        "      - id: open\n        uses: eda/open\n        with: { project: door-sensor }\n        \
+         outputs: [out/never.txt]\n",
+    );
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_ne!(done.exit, Some(0), "{done}");
+    assert!(place.story().contains("out/never.txt"), "{}", place.story());
+}

@@ -1,7 +1,11 @@
 //! Failures of the editor and the browser, made to happen while a block is placed: the right row,
 //! its rungs in their order, and the block there exactly once after them.
 
+use std::path::Path;
+
 use pcbflow_core::event::{Fact, RecoveryOutcome};
+use pcbflow_tests::processes;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::place::{BOARD, Place};
@@ -53,6 +57,32 @@ fn assert_rungs(place: &Place, wanted: &[(&str, bool)]) {
     assert_eq!(found, wanted, "{}", place.story());
 }
 
+/// Stops the processes of pages below a folder, as a busy system would; how many.
+fn stop_pages_below(folder: &Path) -> usize {
+    // A page's process has no environment to see; it is in the group of its browser.
+    let text = |pid: u32, what: &str| {
+        let bytes = std::fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let group = |pid: u32| {
+        let stat = text(pid, "stat");
+        let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        fields.split(' ').nth(2).and_then(|g| g.parse::<u32>().ok())
+    };
+    let browsers = processes::of(folder);
+    let all = std::fs::read_dir("/proc").expect("processes").flatten();
+    let pages: Vec<u32> = all
+        .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| text(*pid, "cmdline").contains("--type=renderer"))
+        .filter(|pid| group(*pid).is_some_and(|g| browsers.contains(&g)))
+        .collect();
+    for pid in &pages {
+        let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("a number");
+        kill_process(pid, Signal::STOP).expect("it lives");
+    }
+    pages.len()
+}
+
 #[test]
 fn eda_7_a_call_that_never_comes_back_costs_no_reset() {
     for landed in [false, true] {
@@ -77,6 +107,22 @@ fn eda_7_a_loop_is_stopped_and_what_was_drawn_stays() {
 fn eda_7_an_alert_is_answered() {
     let place = healed(&hang("alert", true), "EDA-7");
     assert_rungs(&place, &[("read-events", true)]);
+}
+
+#[test]
+fn eda_7_a_block_that_takes_longer_than_its_step_is_not_run_twice_at_once() {
+    let place = Place::one_block();
+    place.editor.set(&json!({ "latency": { "create": 700 } }));
+    // What is kept for reading back and saving leaves the script four seconds.
+    place.with_timeout("34s");
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert!(classes(&place).iter().all(|c| c == "EDA-7"), "{}", place.story());
+    assert!(!classes(&place).is_empty(), "{}", place.story());
+    place.assert_whole();
+    let made = place.calls("sch_PrimitiveComponent.create");
+    assert_eq!(made, 3, "{}", place.story());
+    assert_eq!(place.calls("sch_PrimitiveWire.create"), 6, "{}", place.story());
 }
 
 #[test]
@@ -257,7 +303,7 @@ fn eda_7_a_page_that_the_system_has_stopped_gets_a_new_tab() {
     super::browser::until("it is being placed", &place.editor, |_| {
         place.calls("sch_PrimitiveWire.create") >= 2
     });
-    let stopped = super::blocks::stop_pages_below(&place.test.path("home"));
+    let stopped = stop_pages_below(&place.test.path("home"));
     assert!(stopped > 0, "a page's process was found");
     let done = running.wait();
     assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
@@ -348,12 +394,24 @@ fn eda_13_nets_that_come_late_are_waited_for() {
     let done = place.test.pcbflow(&["run", BOARD]);
     assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
     place.assert_whole();
-    // A load that never works nets out: three rungs, then what is left is listed.
+}
+
+#[test]
+fn eda_13_nets_that_never_come_are_there_after_a_load() {
     let place = Place::one_block();
     place.editor.arm(&json!({ "id": "EDA-13", "variant": "never" }));
-    let done = place.test.json(3, &["run", BOARD]);
-    assert!(classes(&place).iter().all(|c| c == "EDA-13"), "{}", place.story());
-    assert!(done.to_string().contains("has no net"), "{done:#}");
+    place.editor.set(&json!({ "latency": { "create": 200 } }));
+    super::blocks::killed_when(&place, "wires are there", |p| {
+        p.calls("sch_PrimitiveWire.create") >= 4
+    });
+    // The page of the killed run still stands, with what it never saved.
+    place.only_reads();
+    let done = place.test.pcbflow(&["run", BOARD]);
+    assert_eq!(done.exit, Some(0), "{done}\n{}", place.story());
+    assert_eq!(classes(&place), ["ST-2", "EDA-13"], "{}", place.story());
+    let rungs_wanted =
+        [("read-again-soon", true), ("read-again-later", true), ("save-and-reload", true)];
+    assert_rungs(&place, &rungs_wanted);
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 mod blocks;
 mod browser;
+mod example;
 mod kinds;
+// Minutes of waiting for windows that hang.
+#[cfg(feature = "heavy")]
 mod ladders;
 mod page;
 mod place;

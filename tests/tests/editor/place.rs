@@ -1,5 +1,7 @@
 //! A board that drives the stand-in editor: the real pcbflow, a real browser.
 
+#![cfg_attr(not(feature = "heavy"), expect(dead_code, reason = "the long suites use all of it"))]
+
 use pcbflow_tests::editor::{Options, StandIn};
 use pcbflow_tests::manifest::Manifest;
 use pcbflow_tests::{TestEnvironment, processes};
@@ -72,6 +74,24 @@ impl Place {
     /// The whole flow of one block.
     pub fn one_block() -> Place {
         Place::new(STEPS)
+    }
+
+    /// Gives the block's step a time of its own.
+    pub fn with_timeout(&self, time: &str) {
+        let file = self.test.board(BOARD).join("project.yaml");
+        let text = std::fs::read_to_string(&file).expect("a manifest");
+        let uses = "        uses: eda/script\n";
+        assert!(text.contains(uses));
+        let timed = text.replace(uses, &format!("{uses}        timeout: {time}\n"));
+        std::fs::write(file, timed).expect("a manifest");
+    }
+
+    /// From here on the board only reads the drawing.
+    pub fn only_reads(&self) {
+        let steps = "      - id: look\n        uses: eda/read-back\n        \
+                     with: { project: door-sensor }\n";
+        let manifest = Manifest::new(BOARD).phase("07-schematic-draft").raw(steps);
+        manifest.write(&self.test.board(BOARD));
     }
 
     /// Adds lines to the editor's settings.

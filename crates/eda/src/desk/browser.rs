@@ -92,6 +92,14 @@ impl Desk {
 
     /// Lets the browser go: one of ours is closed gracefully, so that all it holds is on disk.
     pub async fn close_browser(&mut self) -> Option<Closed> {
+        if !self.drives() {
+            // Somebody else's browser stays; the tabs that were opened in it do not.
+            let ours: Vec<String> =
+                self.tabs.iter().filter(|(_, t)| t.ours).map(|(p, _)| p.clone()).collect();
+            for project in ours {
+                self.close_tab(&project).await;
+            }
+        }
         self.tabs.clear();
         let closed = match self.browser.take() {
             Some(browser) => Some(browser.close().await),

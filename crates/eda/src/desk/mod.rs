@@ -262,7 +262,7 @@ impl Desk {
     }
 
     /// Ends what an earlier run left going in the tab.
-    async fn quiet(&mut self, project: &str) -> Result<(), Trouble> {
+    pub async fn quiet(&mut self, project: &str) -> Result<(), Trouble> {
         let input = json!({ "withinMs": LEFT_MS });
         let quiet = script(include_str!("../page/quiet.js"), &input, LEFT_MS + ASK_MS);
         match self.run(project, "ending what was left going", &quiet).await {

@@ -125,7 +125,9 @@ impl Desk {
             }
             tokio::time::sleep(ms(EACH_MS)).await;
         }
-        let seen = window.map(|w| w.close().signals()).unwrap_or_default();
+        let mut seen = window.map(|w| w.close().signals()).unwrap_or_default();
+        // That the page was on its way at some time says nothing; whether it is now, the look says.
+        seen.retain(|s| s.code != signals::PAGE_LOADING);
         let mut signals = self.why_not(&last, project, first_load);
         if moved.0.is_some() {
             let still = i64::try_from(moved.1.elapsed().as_millis()).unwrap_or(i64::MAX);

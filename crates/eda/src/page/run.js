@@ -181,9 +181,11 @@ const guarded = new Proxy(root, {
     });
   },
 });
-// Refusals that the script swallows are refusals all the same.
+// What the script began and nobody waits for may fail as well. The page's own failures are not its.
+const SOURCE = 'pcbflow-block.js';
 const rejected = [];
 const onRejection = (event) => {
+  if (!String(event.reason?.stack ?? '').includes(SOURCE)) return;
   rejected.push(String(event.reason?.message ?? event.reason).slice(0, 300));
   event.preventDefault();
 };
@@ -195,11 +197,11 @@ const perform = async () => {
   let value;
   try {
     // Its last expression is its result: a script that ends in `(async () => { ... })();` is waited for.
-    value = (function scope(eda, _EXTAPI_ROOT_, __began) { return eval(`__began();${INPUT.code}`); })(guarded, guarded, () => { started.script = true; });
+    value = (function scope(eda, _EXTAPI_ROOT_, __began) { return eval(`__began();${INPUT.code}\n//# sourceURL=${SOURCE}`); })(guarded, guarded, () => { started.script = true; });
   } catch (error) {
     if (!(error instanceof SyntaxError) || started.script) throw error;
     // `return` or `await` at its top: the body of a function.
-    value = new AsyncFunction('eda', '_EXTAPI_ROOT_', INPUT.code)(guarded, guarded);
+    value = new AsyncFunction('eda', '_EXTAPI_ROOT_', `${INPUT.code}\n//# sourceURL=${SOURCE}`)(guarded, guarded);
   }
   const result = await value;
   // What was begun and not waited for.

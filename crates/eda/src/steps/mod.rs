@@ -12,9 +12,11 @@ pub(crate) mod script;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pcbflow_core::check::{CheckResult, Finding, FindingItem, FindingSeverity, Limits};
+use pcbflow_core::check::{
+    CheckOutcome, CheckResult, Finding, FindingItem, FindingSeverity, Limits,
+};
 use pcbflow_core::event::ReadBack;
-use pcbflow_core::evidence::{Signal, Source};
+use pcbflow_core::evidence::{Signal, Source, codes};
 use pcbflow_core::ids::Digest;
 use pcbflow_core::manifest::CheckSpec;
 use pcbflow_core::ports::{Observation, Services, StepContext, StepResult};
@@ -54,9 +56,26 @@ impl Step<'_> {
             "eda/export" => self.export().await,
             other => Err(Trouble::failed(&format!("{other} is no kind of this release"))),
         };
-        match done {
+        match done.and_then(|observation| self.outputs_made(observation)) {
             Ok(observation) => observation,
             Err(trouble) => self.looked_into(trouble).await.observation(&kind),
+        }
+    }
+
+    /// An output that the engineer declares and the step does not make is none.
+    fn outputs_made(&self, observation: Observation) -> Result<Observation, Trouble> {
+        let passed = matches!(&observation.result, StepResult::Checked(c) if c.outcome == CheckOutcome::Pass);
+        if !passed {
+            return Ok(observation);
+        }
+        let made = |path: &String| observation.outputs.iter().any(|o| o.path == *path);
+        let missing = self.context.step.outputs.iter().find(|path| !made(path));
+        match missing {
+            Some(path) => {
+                let signal = Signal::new(Source::File, codes::OUTPUT_MISSING).text(path);
+                Err(Trouble::seen(&format!("{path} was not made"), vec![signal]))
+            }
+            None => Ok(observation),
         }
     }
 

@@ -105,8 +105,7 @@ impl Step<'_> {
 }
 
 fn held_against(name: &str, block: &Block, seen: &Sheet) -> Vec<Finding> {
-    // Without the sheet as it was before: whatever equals a planned object beside it counts.
-    let shown = block.shown(seen, &Sheet::default());
+    let shown = block.shown(seen);
     let missing = shown.missing.iter().map(|what| {
         finding("read-back", "missing", &format!("block {name}: {what} is not there"), what)
     });

@@ -12,6 +12,7 @@ use pcbflow_core::event::{Ended, ReadBack};
 use pcbflow_core::evidence::{Signal, Source};
 use pcbflow_core::ids::Digest;
 use pcbflow_core::ports::Observation;
+use pcbflow_core::redact::redact;
 use serde_json::{Value, json};
 
 use super::{Step, checked, finding, numbered, of_file, save, texts};
@@ -35,6 +36,8 @@ const QUIET_MS: u64 = 1_000;
 const AFTER_MS: u64 = 30_000;
 /// Before a write that can't be seen is believed to be lost, in milliseconds.
 const AGAIN_MS: u64 = 1_000;
+/// Most bytes that are kept of what a script gave.
+const RESULT_BYTES_MAX: usize = 16_384;
 /// Most ids of one removal: with more the editor removes none and says that it did.
 const REMOVE_MAX: usize = 50;
 
@@ -79,16 +82,25 @@ impl Step<'_> {
         }
         let want = self.wanted(&methods)?;
         let view = self.ready(&want).await?;
+        // An earlier try of this process may have run out of time with its script still going.
+        self.desk.quiet(&view.project).await?;
         let before = sheet::settled(self.desk, &view, false, self.until).await?;
         let old = Block::load(&code.place).filter(|b| b.document == view.document);
+        let begun = begun(&code, &view, old.as_ref(), &before);
+        let stored = begun.store(&code.place);
+        stored.map_err(|e| of_file("the plan of the block can't be kept:", &code.place, &e))?;
         let answer = self.perform(&code, &view, &before, old.as_ref()).await?;
         let mut block = Block {
             identity: code.identity.clone(),
             document: view.document.clone(),
             planned: answer.value["planned"].as_array().cloned().unwrap_or_default(),
+            before: begun.before.clone(),
             done: false,
         };
         remember_origin(&mut block, old.as_ref());
+        if answer.value.get("ok") != Some(&Value::Bool(true)) {
+            block.remember(&begun.planned);
+        }
         let stored = block.store(&code.place);
         stored.map_err(|e| of_file("the plan of the block can't be kept:", &code.place, &e))?;
         let wrong = wrong_calls(&answer);
@@ -96,7 +108,7 @@ impl Step<'_> {
             return Ok(refused(wrong));
         }
         judged(&answer)?;
-        let sheet = self.settle_block(&view, &block, old.as_ref(), &before).await?;
+        let sheet = self.settle_block(&view, &block, old.as_ref()).await?;
         self.save(&view, &sheet).await?;
         block.done = true;
         let stored = block.store(&code.place);
@@ -119,6 +131,12 @@ impl Step<'_> {
             // The plan lies in its file as well.
             Err(error) => tracing::warn!(%error, "the plan of a block is not in the evidence"),
         }
+        // What the script gave, for whoever wrote it.
+        let gave = answer.value.get("v").map_or_else(String::new, Value::to_string);
+        let home = std::env::var("HOME").or_else(|_| std::env::var("USERPROFILE")).ok();
+        let shown = pcbflow_core::text::cut_bytes(&gave, RESULT_BYTES_MAX);
+        observation.stdout.text = redact(shown, home.as_deref()).into_owned();
+        observation.stdout.total_bytes = u64::try_from(gave.len()).unwrap_or(u64::MAX);
         let record = format!("eda.block.{}", code.block);
         observation.records.insert(record, code.identity.clone());
         observation
@@ -150,7 +168,7 @@ impl Step<'_> {
             // Cut off before its plan came back. The next attempt makes only what is not there.
             return ReadBack::Partial;
         };
-        let shown = block.shown(&seen, &seen);
+        let shown = block.shown(&seen);
         if block.identity == code.identity && block.done && shown.missing.is_empty() {
             ReadBack::Landed
         } else if shown.present == 0 && !block.planned.is_empty() {
@@ -228,21 +246,20 @@ impl Step<'_> {
         view: &View,
         block: &Block,
         old: Option<&Block>,
-        before: &Sheet,
     ) -> Result<Sheet, Trouble> {
         let mut seen = sheet::settled(self.desk, view, false, self.until).await?;
-        let mut shown = block.shown(&seen, before);
+        let mut shown = block.shown(&seen);
         if !shown.missing.is_empty() {
             tokio::time::sleep(ms(AGAIN_MS)).await;
             seen = sheet::settled(self.desk, view, false, self.until).await?;
-            shown = block.shown(&seen, before);
+            shown = block.shown(&seen);
         }
         let mut gone = shown.doubled.clone();
         gone.extend(old.map_or_else(Vec::new, |old| old.orphans(block, &seen)));
         if !gone.is_empty() {
             self.remove(view, &seen, &gone).await?;
             seen = sheet::settled(self.desk, view, false, self.until).await?;
-            shown = block.shown(&seen, before);
+            shown = block.shown(&seen);
             if gone.iter().any(|id| seen.records.contains_key(id)) {
                 return Err(lost("objects that are too many do not go away", &shown));
             }
@@ -265,6 +282,18 @@ impl Step<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The block as it is written down before its script runs: what is known of it from earlier
+/// tries, and what was on the sheet before the first of them.
+fn begun(code: &Code, view: &View, old: Option<&Block>, before: &Sheet) -> Block {
+    Block {
+        identity: code.identity.clone(),
+        document: view.document.clone(),
+        planned: old.map_or_else(Vec::new, |o| o.planned.clone()),
+        before: old.map_or_else(|| before.records.keys().cloned().collect(), |o| o.before.clone()),
+        done: false,
     }
 }
 
