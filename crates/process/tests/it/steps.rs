@@ -507,10 +507,9 @@ async fn a_guard_replaces_the_run_and_not_the_check() {
     let outputs = vec!["r.txt".to_owned()];
     let judged = StepDef { check, outputs: outputs.clone(), ..step("command", with.clone()) };
     let made = StepDef { outputs, ..step("command", with.clone()) };
-    let counted = StepDef {
-        check: CheckSpec::ReportClean(Default::default()),
-        ..step("command", with.clone())
-    };
+    let envelope = json!({"argv": ["true"], "guard": ["true"], "envelope": true});
+    let check = CheckSpec::ReportClean(Default::default());
+    let counted = StepDef { check, ..step("command", envelope) };
     let back = async |def: &StepDef| {
         ProcessSubsystem::new().read_back(&board.context(def.clone()), &board.services).await
     };
