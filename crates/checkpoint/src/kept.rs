@@ -19,6 +19,9 @@ use crate::git::{self, Repo};
 /// Most bytes of the cache file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Record of the newest commit of the board.
+pub const COMMIT_RECORD: &str = "commit";
+
 /// What is known of one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Known {
@@ -80,23 +83,28 @@ pub fn remember(context: &StepContext, head: &str, follows: Option<&str>) {
     save(&path, &memory);
 }
 
-/// Whether outputs that were in the history once are not in it now. No process while the head
-/// stands where it was looked at, two small ones otherwise.
-pub async fn lost(context: &StepContext, services: &Services) -> bool {
+/// Since which head outputs that were in the history once are not in it any more; `None` while they
+/// are in it. No process while the head stands where it was looked at, two small ones otherwise.
+///
+/// The answer differs from loss to loss: a commit that is made again answers one loss and never a
+/// later one.
+pub async fn lost(context: &StepContext, services: &Services) -> Option<String> {
     let path = path_of(&context.state_dir, &context.board);
     let memory = load(&path);
-    let Some(known) = memory.phases.get(&context.key.phase) else { return false };
+    let known = memory.phases.get(&context.key.phase)?;
     if known.outputs != digest_of(&context.phase_outputs) {
-        return false;
+        return None;
     }
-    let Ok(repo) = Repo::locate(&context.board_dir) else { return true };
+    let commit = context.records.get(COMMIT_RECORD).map_or("", String::as_str);
+    let since = format!("{} {commit}", known.head);
+    let Ok(repo) = Repo::locate(&context.board_dir) else { return Some(since) };
     let head = repo.head().and_then(|h| h.commit);
     if head.as_deref() == Some(known.head.as_str()) {
-        return false;
+        return None;
     }
     let (dir, outputs) = (&context.board_dir, &context.phase_outputs);
     if outputs.is_empty() {
-        return false;
+        return None;
     }
     let seen = git::holds(services, &context.tag, "outputs-kept", dir, outputs).await;
     if seen.outcome == CheckOutcome::Pass
@@ -104,5 +112,5 @@ pub async fn lost(context: &StepContext, services: &Services) -> bool {
     {
         remember(context, &head, None);
     }
-    seen.outcome == CheckOutcome::Fail
+    (seen.outcome == CheckOutcome::Fail).then_some(since)
 }

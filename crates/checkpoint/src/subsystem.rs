@@ -108,7 +108,7 @@ async fn run_commit(context: &StepContext, services: &Services) -> Observation {
             }];
             lines.extend(done.notes);
             observation.summary = lines.join("; ");
-            observation.records.insert("commit".to_owned(), done.commit);
+            observation.records.insert(kept::COMMIT_RECORD.to_owned(), done.commit);
             if context.records.contains_key(unrecorded::RECORD) {
                 observation.records.insert(unrecorded::RECORD.to_owned(), "kept".to_owned());
             }
@@ -309,8 +309,8 @@ impl Subsystem for CheckpointSubsystem {
         if unrecorded::no_repository(context) {
             // A history that is made later takes the results in.
             closure.settings.insert("history".to_owned(), "none".to_owned());
-        } else if kept::lost(context, services).await {
-            closure.settings.insert("history".to_owned(), "lost".to_owned());
+        } else if let Some(since) = kept::lost(context, services).await {
+            closure.settings.insert("history".to_owned(), format!("lost since {since}"));
         }
         Ok(closure)
     }

@@ -290,13 +290,25 @@ pub enum Fact {
         owner: Owner,
         /// Only checks are run, nothing is committed.
         checks_only: bool,
+        /// The last phase it goes to; `None` for all of them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to: Option<PhaseId>,
+        /// With only checks: last parts of the kinds that it looks at; empty for all of them.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        only_kinds: Vec<String>,
     },
-    /// A run that was cut short went on. Effect: the owner changes, counts go on.
+    /// A run that was cut short went on. Effect: the owner and the limits change, counts go on.
     RunResumed {
         /// Digest of the policy that holds from here.
         policy: Digest,
         /// The process.
         owner: Owner,
+        /// The last phase it goes to; `None` for all of them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to: Option<PhaseId>,
+        /// With only checks: last parts of the kinds that it looks at; empty for all of them.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        only_kinds: Vec<String>,
     },
     /// A run stopped. Effect: no owner; the cause is the run's result.
     RunStopped {

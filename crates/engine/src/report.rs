@@ -88,6 +88,7 @@ impl Run<'_> {
         RunReport {
             board: self.setup.board().clone(),
             run,
+            checks_only: self.options.checks_only,
             verdict,
             conditional,
             exit,

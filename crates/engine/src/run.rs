@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pcbflow_core::check::{Counts, Gate, PhaseVerdict};
 use pcbflow_core::event::{Fact, StopCause, Words};
-use pcbflow_core::ids::{Seq, StepId, StepKey};
+use pcbflow_core::ids::{PhaseId, Seq, StepId, StepKey};
 use pcbflow_core::manifest::{COMMIT_STEP, CheckSpec, PhaseDef, StepDef};
 use pcbflow_core::ports::Clock;
 use pcbflow_core::projection::{BoardState, PhaseState, RunState, StepState};
@@ -104,6 +104,14 @@ async fn claimed(
     let mut options = options.clone();
     if let Some(run) = &going_on {
         options.run = run.id.clone();
+        if options.resume {
+            // Whoever resumes gets the run that was asked for: its kind and how far it goes.
+            options.checks_only = run.checks_only;
+            options.only_kinds.clone_from(&run.only_kinds);
+            // A phase that left the manifest since limits nothing.
+            let listed = |to: &PhaseId| setup.manifest.phases.iter().any(|p| p.id == *to);
+            options.to = run.to.clone().filter(listed);
+        }
     }
     let phases = phases(setup, &options, parts);
     let mut run = Run::new(parts, setup, &options, journal, seed, &phases);
@@ -127,7 +135,7 @@ async fn claimed(
 /// stopped from outside, or, when asked to resume, any that is not finished.
 fn going_on(state: &BoardState, options: &RunOptions) -> Option<RunState> {
     let run = state.run.as_ref()?;
-    if run.checks_only != options.checks_only {
+    if !options.resume && run.checks_only != options.checks_only {
         return None;
     }
     let goes_on = match run.stopped.as_deref() {

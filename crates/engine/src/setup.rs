@@ -214,6 +214,8 @@ pub struct RunReport {
     pub board: BoardName,
     /// The run; `None` when there was nothing to do.
     pub run: Option<RunId>,
+    /// Whether only checks were run, as asked for or as in the run that was gone on with.
+    pub checks_only: bool,
     /// The verdict over everything that was asked for.
     pub verdict: Verdict,
     /// Only findings below the limits.

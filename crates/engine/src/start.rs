@@ -122,6 +122,8 @@ impl Run<'_> {
             policy,
             owner: self.parts.owner.clone(),
             checks_only: self.options.checks_only,
+            to: self.options.to.clone(),
+            only_kinds: self.options.only_kinds.clone(),
         };
         let journal = &mut self.dispatcher.journal;
         events.push(journal.event(journal.scope(None), fact, Words::default()));
@@ -182,7 +184,12 @@ impl Run<'_> {
             .open_intents()
             .map(|(k, s)| (k.clone(), s.last_tag.clone(), s.attempts))
             .collect();
-        let fact = Fact::RunResumed { policy, owner: self.parts.owner.clone() };
+        let fact = Fact::RunResumed {
+            policy,
+            owner: self.parts.owner.clone(),
+            to: self.options.to.clone(),
+            only_kinds: self.options.only_kinds.clone(),
+        };
         let journal = &mut self.dispatcher.journal;
         let mut events = vec![journal.event(journal.scope(None), fact, Words::default())];
         for (key, tag, attempts) in &open {

@@ -214,3 +214,29 @@ fn a_run_goes_to_the_phase_that_was_named_and_not_further() {
     test.pcbflow(&["run", "b"]).exits(0);
     assert!(test.board("b").join("out/e.txt").is_file());
 }
+
+/// A commit that is taken back is made again each time, by a reset as by another branch.
+#[test]
+fn a_commit_that_is_taken_back_again_is_made_again() {
+    let test = TestEnvironment::new();
+    test.boards(&[&Manifest::new("b").phase("05-schematic-audit").make("one", "out/1.txt", &[])]);
+    let held = || test.git(&["ls-files", "projects/b/out"]);
+    test.git(&["add", "-A"]);
+    test.git(&["commit", "-q", "-m", "base"]);
+    test.git(&["branch", "other"]);
+    test.json(0, &["run", "b"]);
+    assert!(held().contains("1.txt"));
+    for round in 0..3 {
+        test.git(&["reset", "-q", "HEAD~1"]);
+        assert!(!held().contains("1.txt"), "round {round}");
+        test.json(0, &["run", "b"]);
+        assert!(held().contains("1.txt"), "round {round}\n{}", test.story("b"));
+    }
+    test.git(&["symbolic-ref", "HEAD", "refs/heads/other"]);
+    test.git(&["reset", "-q"]);
+    test.json(0, &["run", "b"]);
+    assert!(held().contains("1.txt"), "another branch\n{}", test.story("b"));
+    let log = test.git(&["rev-parse", "HEAD"]);
+    let told = test.pcbflow(&["status", "b"]);
+    assert!(told.exits(0).stdout.contains(&log[..10]), "{log} {told}");
+}

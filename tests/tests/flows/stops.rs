@@ -130,3 +130,81 @@ fn a_second_ctrl_c_while_stopping_loses_nothing() {
     running.wait().exits_one_of(&[130, 143]);
     goes_on(&test, &children);
 }
+
+/// A phase with a check that hangs before a command, and a phase after it.
+fn two_phases(test: &TestEnvironment) -> Manifest {
+    let hang = test.path("pid").display().to_string();
+    Manifest::new("b")
+        .phase("05-schematic-audit")
+        .act("check", "hang", &["hang", &hang], &[])
+        .land("act", "act.txt", &[], &["needs: [hang]"])
+        .phase("06-layout")
+        .land("later", "later.txt", &[], &[])
+}
+
+/// Starts a command, cuts it in its first check, mends that and resumes.
+fn resumed(test: &TestEnvironment, arguments: &[&str], cut: Signal) {
+    two_phases(test).write(&test.board("b"));
+    let running = test.start(arguments);
+    children(test);
+    running.signal(cut);
+    running.wait();
+    let text = two_phases(test).text().replace("\"hang\", ", "\"say\", ");
+    fs::write(test.board("b").join("project.yaml"), text).expect("a manifest");
+    let done = test.json(0, &["resume", "b"]);
+    assert_eq!(done["verdict"], "pass", "{done:#}");
+}
+
+/// What is resumed is what was asked for: checks alone stay checks alone.
+#[test]
+fn resume_after_a_cut_check_runs_only_checks() {
+    for cut in [Signal::KILL, Signal::TERM, Signal::INT] {
+        for done_before in [false, true] {
+            let test = TestEnvironment::new();
+            test.boards(&[&two_phases(&test)]);
+            if done_before {
+                let one = Manifest::new("b").phase("05-schematic-audit");
+                one.make("one", "out/1.txt", &[]).write(&test.board("b"));
+                test.json(0, &["run", "b"]);
+            }
+            resumed(&test, &["check", "b"], cut);
+            let what = format!("{cut:?}, a run before: {done_before}\n{}", test.story("b"));
+            for file in ["act.txt", "later.txt"] {
+                assert!(!test.board("b").join(file).exists(), "{file} after {what}");
+            }
+            let checked = |f: &Fact| matches!(f, Fact::StepPassed { .. });
+            assert_eq!(
+                count(&test.facts("b"), checked),
+                1 + 2 * usize::from(done_before),
+                "{what}"
+            );
+            // A run still does the rest.
+            test.json(0, &["run", "b"]);
+            assert!(test.board("b").join("later.txt").exists(), "{what}");
+            test.pcbflow(&["replay", "b"]).exits(0);
+        }
+    }
+}
+
+/// A run up to a phase is resumed up to that phase, also when it is cut twice.
+#[test]
+fn resume_after_a_cut_run_goes_as_far_as_that_run() {
+    for cut in [Signal::KILL, Signal::TERM] {
+        let test = TestEnvironment::new();
+        test.boards(&[&two_phases(&test)]);
+        let to = ["run", "b", "--to", "05-schematic-audit"];
+        let running = test.start(&to);
+        children(&test);
+        running.signal(cut);
+        running.wait();
+        for file in ["pid", "pid.child"] {
+            fs::remove_file(test.path(file)).expect("the marks of the first cut");
+        }
+        resumed(&test, &["resume", "b"], cut);
+        let what = format!("{cut:?}\n{}", test.story("b"));
+        assert!(test.board("b").join("act.txt").exists(), "{what}");
+        assert!(!test.board("b").join("later.txt").exists(), "{what}");
+        test.json(0, &["run", "b"]);
+        assert!(test.board("b").join("later.txt").exists(), "{what}");
+    }
+}

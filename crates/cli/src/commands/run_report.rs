@@ -51,8 +51,8 @@ pub(super) fn board_answer(
     } else if matches!(report.cause, StopCause::Finished | StopCause::NothingToDo) {
         lines.extend(unplanned(site, report));
     }
-    let checks_only = drive.checks.is_some();
-    let did = Extent { steps: ran(report), healed: healed(report), checks_only };
+    let (steps, healed, checks_only) = (ran(report), healed(report), report.checks_only);
+    let did = Extent { steps, healed, checks_only };
     let summary = story::run_message(&report.board, end(report), did);
     if let Some(message) = &summary {
         if !lines.is_empty() {

@@ -123,6 +123,8 @@ impl Scene {
             policy: policy.digest,
             owner: Owner { host: "test".to_owned(), pid: 1, started: "1".to_owned() },
             checks_only: false,
+            to: None,
+            only_kinds: Vec::new(),
         };
         self.put(None, fact, "");
     }

@@ -46,6 +46,10 @@ pub struct RunState {
     pub started: Timestamp,
     /// Only checks.
     pub checks_only: bool,
+    /// The last phase it goes to; `None` for all of them.
+    pub to: Option<PhaseId>,
+    /// With only checks: last parts of the kinds that it looks at; empty for all of them.
+    pub only_kinds: Vec<String>,
     /// Why it stopped, if it did.
     pub stopped: Option<StopWord>,
     /// Recoveries over all steps.
@@ -223,7 +227,10 @@ impl BoardState {
     fn apply_run(&mut self, event: &Event) -> bool {
         let owner = |o: &Owner| (o.host.clone(), o.pid, o.started.clone());
         match (&event.fact, &event.scope.run) {
-            (Fact::RunStarted { seed, policy, owner: o, checks_only }, Some(id)) => {
+            (
+                Fact::RunStarted { seed, policy, owner: o, checks_only, to, only_kinds },
+                Some(id),
+            ) => {
                 // Of a look that never ended, the run before it is what is put aside still.
                 let before = self.aside.take();
                 self.aside = checks_only.then(|| before.unwrap_or_else(|| self.put_aside()));
@@ -241,20 +248,30 @@ impl BoardState {
                     owner: owner(o),
                     started: event.at,
                     checks_only: *checks_only,
+                    to: to.clone(),
+                    only_kinds: only_kinds.clone(),
                     stopped: None,
                     recoveries: 0,
                 });
                 true
             }
-            (Fact::RunResumed { policy, owner: o }, Some(id)) => match &mut self.run {
-                Some(run) if run.id == *id => {
-                    run.policy = *policy;
-                    run.owner = owner(o);
-                    run.stopped = None;
-                    true
+            (Fact::RunResumed { policy, owner: o, to, only_kinds }, Some(id)) => {
+                match &mut self.run {
+                    Some(run) if run.id == *id => {
+                        run.policy = *policy;
+                        run.owner = owner(o);
+                        run.to.clone_from(to);
+                        run.only_kinds.clone_from(only_kinds);
+                        run.stopped = None;
+                        if run.checks_only && self.aside.is_none() {
+                            // A look that had ended: it still takes nothing from what stands.
+                            self.aside = Some(Aside { run: None, ..self.put_aside() });
+                        }
+                        true
+                    }
+                    _ => false,
                 }
-                _ => false,
-            },
+            }
             (Fact::RunStopped { cause }, _) => match &mut self.run {
                 Some(run) => {
                     run.stopped = Some(stop_word(cause));
@@ -272,7 +289,8 @@ impl BoardState {
         Aside { run: self.run.clone(), steps: self.steps.clone(), asks }
     }
 
-    /// Ends a run of checks alone: what it did not touch stands as before.
+    /// Ends a run of checks alone: what it did not touch stands as before. The run before it is gone
+    /// on with, unless that one is done and the look itself was stopped from outside.
     fn take_back(&mut self) {
         let Some(aside) = self.aside.take() else { return };
         let untouched = |ask: &AskState| {
@@ -286,7 +304,10 @@ impl BoardState {
             }
         }
         self.steps.extend(aside.steps);
-        if aside.run.is_some() {
+        let word = |run: &Option<RunState>| run.as_ref().and_then(|r| r.stopped.clone());
+        let done = matches!(word(&aside.run).as_deref(), Some("finished" | "nothing_to_do"));
+        let cut = matches!(word(&self.run).as_deref(), Some("interrupted" | "terminated"));
+        if aside.run.is_some() && !(done && cut) {
             self.run = aside.run;
         }
     }

@@ -98,8 +98,15 @@ pub fn fact(c: &mut Choices) -> Fact {
             policy: digest(c),
             owner: owner(c),
             checks_only: c.yes(),
+            to: None,
+            only_kinds: Vec::new(),
         },
-        3 => Fact::RunResumed { policy: digest(c), owner: owner(c) },
+        3 => Fact::RunResumed {
+            policy: digest(c),
+            owner: owner(c),
+            to: None,
+            only_kinds: Vec::new(),
+        },
         4 => {
             use StopCause::{Findings, Finished, Interrupted, NeedsPerson, Storage, TryLater};
             let causes = [Finished, Findings, NeedsPerson, TryLater, Interrupted, Storage];

@@ -77,8 +77,14 @@ impl World {
             answers: 0,
         };
         let policy = world.policy.digest();
-        let start =
-            Fact::RunStarted { seed: world.seed, policy, owner: owner(), checks_only: false };
+        let start = Fact::RunStarted {
+            seed: world.seed,
+            policy,
+            owner: owner(),
+            checks_only: false,
+            to: None,
+            only_kinds: Vec::new(),
+        };
         let plan = Fact::StepPlanned {
             uses: KindName::new("kind/verb").unwrap(),
             safety,
@@ -151,7 +157,12 @@ impl World {
 
     fn resume(&mut self) {
         let step = self.step();
-        let fact = Fact::RunResumed { policy: self.policy.digest(), owner: owner() };
+        let fact = Fact::RunResumed {
+            policy: self.policy.digest(),
+            owner: owner(),
+            to: None,
+            only_kinds: Vec::new(),
+        };
         let mut facts = vec![fact];
         if step.stage == Stage::Attempting {
             facts.push(finished(Ended::CutShort));

@@ -21,8 +21,8 @@ use serde::ser::SerializeTuple;
 use serde::{Serialize, Serializer};
 
 use super::wire::{
-    Code, Fault, Frozen, Get, Hash32, Pairs, Text, array, codes, element, skip_rest, stored_enum,
-    stored_struct,
+    Code, Fault, Frozen, Get, Hash32, Later, Pairs, Text, array, codes, element, skip_rest,
+    stored_enum, stored_struct,
 };
 
 /// Number of this version, the first element of header and body.
@@ -135,8 +135,14 @@ stored_enum!(
     1 StreamOpened { ledger: Text<'a>, version: Text<'a> }
     2 BoardCreated { records: Pairs<'a> }
     3 SegmentAdopted { ledger: Text<'a>, seq: u64, hash: Hash32 }
-    4 RunStarted { seed: u64, policy: Hash32, owner: OwnerV1<'a>, checks_only: bool }
-    5 RunResumed { policy: Hash32, owner: OwnerV1<'a> }
+    4 RunStarted {
+        seed: u64, policy: Hash32, owner: OwnerV1<'a>, checks_only: bool,
+        to: Later<Option<Text<'a>>>, only_kinds: Later<Vec<Text<'a>>>,
+    }
+    5 RunResumed {
+        policy: Hash32, owner: OwnerV1<'a>,
+        to: Later<Option<Text<'a>>>, only_kinds: Later<Vec<Text<'a>>>,
+    }
     6 RunStopped { cause: Code }
     7 StepPlanned { uses: Text<'a>, safety: Code, definition: Hash32, deadline_ms: u64 }
     8 AttemptStarted { what: Hash32, safety: Code, deadline_ms: u64, tag: Text<'a> }

@@ -42,6 +42,12 @@ impl From<IdError> for Fault {
 /// Reads itself from stored bytes, borrowing what it can.
 pub(crate) trait Get<'a>: Sized {
     fn get(d: &mut Decoder<'a>) -> Result<Self, Fault>;
+
+    /// What it is in an event of a release that did not write it yet; `None` for what every release
+    /// wrote.
+    fn unwritten() -> Option<Self> {
+        None
+    }
 }
 
 /// A stored type that stands for the domain type `D`.
@@ -61,7 +67,10 @@ pub(crate) fn array(d: &mut Decoder<'_>) -> Result<u64, Fault> {
 
 /// Takes the next element of an array of which `left` are left.
 pub(crate) fn element<'a, T: Get<'a>>(d: &mut Decoder<'a>, left: &mut u64) -> Result<T, Fault> {
-    *left = left.checked_sub(1).ok_or_else(|| Fault::Form("a list that is too short".into()))?;
+    let Some(rest) = left.checked_sub(1) else {
+        return T::unwritten().ok_or_else(|| Fault::Form("a list that is too short".into()));
+    };
+    *left = rest;
     T::get(d)
 }
 
@@ -212,6 +221,34 @@ impl<'a, D, T: Frozen<'a, D>> Frozen<'a, Vec<D>> for Vec<T> {
     }
     fn domain(self) -> Result<Vec<D>, Fault> {
         self.into_iter().map(T::domain).collect()
+    }
+}
+
+/// A field that was appended after the first release: where an event ends before it, it is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Later<T>(pub(crate) T);
+
+impl<T: Serialize> Serialize for Later<T> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(s)
+    }
+}
+
+impl<'a, T: Get<'a> + Default> Get<'a> for Later<T> {
+    fn get(d: &mut Decoder<'a>) -> Result<Self, Fault> {
+        T::get(d).map(Later)
+    }
+    fn unwritten() -> Option<Self> {
+        Some(Later(T::default()))
+    }
+}
+
+impl<'a, D, T: Frozen<'a, D>> Frozen<'a, D> for Later<T> {
+    fn of(domain: &'a D) -> Self {
+        Later(T::of(domain))
+    }
+    fn domain(self) -> Result<D, Fault> {
+        self.0.domain()
     }
 }
 

@@ -158,8 +158,15 @@ impl Arb {
                 policy: self.digest(),
                 owner: self.owner(),
                 checks_only: self.flag(),
+                to: self.flag().then(|| PhaseId::new(self.id("p")).unwrap()),
+                only_kinds: self.list(Self::text),
             },
-            4 => Fact::RunResumed { policy: self.digest(), owner: self.owner() },
+            4 => Fact::RunResumed {
+                policy: self.digest(),
+                owner: self.owner(),
+                to: self.flag().then(|| PhaseId::new(self.id("p")).unwrap()),
+                only_kinds: self.list(Self::text),
+            },
             5 => {
                 let causes = [
                     Finished,

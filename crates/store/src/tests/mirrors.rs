@@ -260,8 +260,14 @@ fn a_mirror_comes_back_byte_for_byte() {
             }
             if arb.below(15) == 0 {
                 let owner = Owner { host: "h".into(), pid: 1, started: "s".into() };
-                next.fact =
-                    Fact::RunStarted { seed: 1, policy: Digest::ZERO, owner, checks_only: false };
+                next.fact = Fact::RunStarted {
+                    seed: 1,
+                    policy: Digest::ZERO,
+                    owner,
+                    checks_only: false,
+                    to: None,
+                    only_kinds: Vec::new(),
+                };
             }
             if next.scope.phase.is_some() && arb.below(2) == 0 {
                 next.scope.phase = Some("05-x".parse().unwrap());
