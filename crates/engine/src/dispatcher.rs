@@ -227,8 +227,7 @@ impl<'a> Dispatcher<'a> {
             if self.busy.contains(&key) || !self.is_due(&key) {
                 continue;
             }
-            if let Some(first) = self.unmet.get(&key) {
-                self.reasons.insert(key, format!("'{first}' has to run first: pcbflow run"));
+            if self.unmet.contains_key(&key) {
                 continue;
             }
             if let Some(need) = blocked.get(&step.id) {

@@ -87,7 +87,10 @@ impl Run<'_> {
                 };
                 if !held {
                     let key = plan::key(&phase.id, &check.id);
+                    let why = format!("'{id}' has to run first: pcbflow run");
+                    self.dispatcher.reasons.insert(key.clone(), why);
                     self.dispatcher.unmet.insert(key, id.clone());
+                    break;
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pcbflow_core::check::PhaseVerdict;
+use pcbflow_core::check::{Gate, PhaseVerdict};
 use pcbflow_core::event::{Fact, StopCause};
 use pcbflow_core::exit::{Exit, Verdict};
 use pcbflow_core::manifest::Manifest;
@@ -302,6 +302,7 @@ async fn a_check_proves_nothing_while_what_it_needs_is_not_up_to_date() {
         assert_eq!(report.verdict, Verdict::Unverified);
         for step in &report.steps {
             assert_eq!(step.reason, "'draw' has to run first: pcbflow run", "{}", step.key);
+            assert_eq!(step.gate, Some(Gate::Blocked), "{}", step.key);
         }
         assert_eq!(report.steps.len(), 2);
     };
