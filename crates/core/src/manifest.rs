@@ -301,6 +301,40 @@ pub fn faults(manifest: &Manifest, kinds: &[KindInfo]) -> Vec<ManifestFault> {
             add(fault.path, fault.fault, fault.remedy);
         }
     }
+    found.extend(shared_outputs(manifest));
+    found
+}
+
+/// Outputs that two steps make: each is undone by the other, and what is committed is not what was
+/// checked. Told at the later step.
+fn shared_outputs(manifest: &Manifest) -> Vec<ManifestFault> {
+    let mut found = Vec::new();
+    // The parts of each output, as a path is read: `./o` and `o` are one file.
+    let mut made: BTreeMap<Vec<&str>, &StepDef> = BTreeMap::new();
+    for (p, phase) in manifest.phases.iter().enumerate() {
+        for (s, step) in phase.steps.iter().enumerate() {
+            let outputs = step.outputs.iter().filter(|o| path_fault(o).is_none());
+            let own: Vec<(&String, Vec<&str>)> = outputs
+                .map(|o| (o, o.split(['/', '\\']).filter(|w| !matches!(*w, "" | ".")).collect()))
+                .collect();
+            for (output, parts) in &own {
+                let above = (0..=parts.len()).find_map(|n| made.get(parts.get(..n)?));
+                // Paths sort by their parts: what lies below follows at once.
+                let below = made.range(parts.clone()..).next();
+                let below = below.filter(|(o, _)| o.starts_with(parts)).map(|(_, step)| step);
+                if let Some(other) = above.or(below) {
+                    found.push(ManifestFault {
+                        path: format!("phases[{p}].steps[{s}].outputs"),
+                        fault: format!("{output:?} is made by step '{}' too", other.id),
+                        remedy: "give each step outputs of its own, none inside another's".into(),
+                    });
+                }
+            }
+            for (_, parts) in own {
+                made.entry(parts).or_insert(step);
+            }
+        }
+    }
     found
 }
 
@@ -552,6 +586,38 @@ mod tests {
         assert_eq!(cycle(&phase).unwrap(), ["a", "c", "b", "a"]);
         let fine = PhaseDef { steps: vec![step("a", &[]), step("b", &["a"])], ..phase };
         assert_eq!(cycle(&fine), None);
+    }
+
+    #[test]
+    fn no_two_steps_make_the_same_output() {
+        let shared = |first: &[&str], second: &[&str], phases: bool| {
+            let make = |id: &str, outputs: &[&str]| StepDef {
+                outputs: outputs.iter().map(|o| (*o).to_owned()).collect(),
+                ..step(id, &[])
+            };
+            let phase = |id: &str, steps| PhaseDef { id: PhaseId::new(id).unwrap(), steps };
+            let (a, b) = (make("a", first), make("b", second));
+            let phases = if phases {
+                vec![phase("01-x", vec![a]), phase("02-x", vec![b])]
+            } else {
+                vec![phase("01-x", vec![a, b])]
+            };
+            let board = BoardName::new("b").unwrap();
+            shared_outputs(&Manifest { board, root: None, facts: BTreeMap::new(), phases })
+        };
+        for (a, b) in
+            [("o.txt", "o.txt"), ("o.txt", "./o.txt"), ("d/o", "d"), ("d", "d//o"), ("d/", "d")]
+        {
+            for phases in [false, true] {
+                let found = shared(&[a], &[b], phases);
+                assert_eq!(found.len(), 1, "{a} {b}");
+                assert!(found[0].fault.contains("step 'a'"), "{}", found[0].fault);
+            }
+        }
+        for (a, b) in [("o.txt", "o.txt2"), ("d/o", "d/p"), ("d", "d.x"), ("d/o", "e/d")] {
+            assert_eq!(shared(&[a], &[b], false), [], "{a} {b}");
+        }
+        assert_eq!(shared(&["d", "d/o"], &[], false), [], "within one step nothing is undone");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use pcbflow_core::check::{CheckResult, Finding};
 use pcbflow_core::event::{CheckPurpose, Decision, Fact, ReadBack, RecoveryOutcome, Words};
-use pcbflow_core::ids::{AskId, AttemptNo, Digest, Seq, StepKey};
+use pcbflow_core::ids::{AskId, AttemptNo, Digest, Seq, StepId, StepKey};
 use pcbflow_core::manifest::{COMMIT_STEP, PhaseDef, Safety, StepDef};
 use pcbflow_core::policy::WAIT_MS_MAX;
 use pcbflow_core::projection::{Decided, Stage};
@@ -89,6 +89,8 @@ pub(crate) struct Dispatcher<'a> {
     pub findings: BTreeMap<StepKey, Vec<Finding>>,
     /// Reasons of this run, by step.
     pub reasons: BTreeMap<StepKey, String>,
+    /// Steps that can't be proven in a look at checks only, each with the step that has to run first.
+    pub unmet: BTreeMap<StepKey, StepId>,
     /// What other boards learned.
     pub shared: Shared,
     pub(crate) waiting_since: Option<Timestamp>,
@@ -121,6 +123,7 @@ impl<'a> Dispatcher<'a> {
             retry_held: false,
             findings: BTreeMap::new(),
             reasons: BTreeMap::new(),
+            unmet: BTreeMap::new(),
             shared: Shared::default(),
             waiting_since: None,
             seed,
@@ -222,6 +225,9 @@ impl<'a> Dispatcher<'a> {
             }
             let key = plan::key(&phase.id, &step.id);
             if self.busy.contains(&key) || !self.is_due(&key) {
+                continue;
+            }
+            if self.unmet.contains_key(&key) {
                 continue;
             }
             if let Some(need) = blocked.get(&step.id) {

@@ -60,6 +60,9 @@ impl Run<'_> {
         if self.state().open_asks().any(|a| a.holds(key)) {
             return Some(Verdict::NeedsPerson);
         }
+        if self.dispatcher.unmet.contains_key(key) {
+            return Some(Verdict::Unverified);
+        }
         match self.state().steps.get(key).map(|s| &s.stage) {
             Some(Stage::Done { .. }) => Some(Verdict::Pass),
             Some(Stage::Held { gate: Gate::Fail }) => Some(Verdict::Findings),
@@ -147,7 +150,8 @@ impl Run<'_> {
                 let step = self.state().steps.get(&key).cloned().unwrap_or_default();
                 // What an earlier check counted says nothing about a step that could not be checked
                 // now or has not had its turn.
-                let decided = step.gate().is_some_and(|g| g != Gate::Blocked);
+                let unmet = self.dispatcher.unmet.contains_key(&key);
+                let decided = !unmet && step.gate().is_some_and(|g| g != Gate::Blocked);
                 let holds = nothing || decided;
                 let findings = match self.dispatcher.findings.get(&key) {
                     Some(now) => now.clone(),
@@ -165,8 +169,13 @@ impl Run<'_> {
                     (Some((rung, _)), Some(class)) => Some((class, rung.clone())),
                     _ => None,
                 };
+                let gate = match nothing {
+                    true => step.pass.as_ref().map(|p| p.gate),
+                    false if unmet => Some(Gate::Blocked),
+                    false => step.gate(),
+                };
                 list.push(StepReport {
-                    gate: if nothing { step.pass.as_ref().map(|p| p.gate) } else { step.gate() },
+                    gate,
                     skipped,
                     recovered,
                     counts: if holds { step.last_counts } else { Counts::default() },

@@ -232,6 +232,9 @@ impl Run<'_> {
     async fn phases(&mut self) -> Result<StopCause, EngineError> {
         let phases = self.phases;
         for phase in phases.iter().filter(|p| !p.steps.is_empty()) {
+            if self.options.checks_only {
+                self.find_unmet(phase).await?;
+            }
             self.dispatcher.run_steps(phase).await?;
             if self.parts.services.cancel.is_cancelled() {
                 return Ok(self.parts.host.stop_cause());

@@ -1,12 +1,12 @@
 //! How a run begins: nothing to do, a new run, or one that is gone on with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pcbflow_core::event::{CatchLayer, Ended, Fact, NewEvent, Words};
 use pcbflow_core::evidence::{Evidence, Signal, Source, codes};
-use pcbflow_core::ids::{AttemptNo, Digest, RunId, StepKey};
+use pcbflow_core::ids::{AttemptNo, Digest, RunId, StepId, StepKey};
 use pcbflow_core::manifest::{PhaseDef, StepDef};
 use pcbflow_core::ports::Round;
 use pcbflow_core::projection::{PhaseState, RunState, Stage};
@@ -53,6 +53,48 @@ impl Run<'_> {
             }
         }
         Ok(any)
+    }
+
+    /// In a look at checks only: which of this phase's checks rest on a step that makes something
+    /// and is not up to date, as what it made is not what would be made now. Appends nothing.
+    pub async fn find_unmet(&mut self, phase: &PhaseDef) -> Result<(), EngineError> {
+        let setup = self.setup;
+        let Some(whole) = setup.manifest.phases.iter().find(|p| p.id == phase.id) else {
+            return Ok(());
+        };
+        let round = Round(ROUNDS.fetch_add(1, Ordering::Relaxed));
+        let mut holds: BTreeMap<StepId, bool> = BTreeMap::new();
+        for check in &phase.steps {
+            let mut ahead: Vec<&StepId> = vec![&check.id];
+            let mut seen: BTreeSet<&StepId> = BTreeSet::new();
+            // Ends: each step of the phase is taken once.
+            while let Some(id) = ahead.pop() {
+                let Some(step) = whole.steps.iter().find(|s| s.id == *id) else { continue };
+                if !seen.insert(id) {
+                    continue;
+                }
+                ahead.extend(&step.needs);
+                if self.parts.kind(&step.uses).is_some_and(|k| k.is_check) {
+                    continue;
+                }
+                let held = match holds.get(id) {
+                    Some(held) => *held,
+                    None => {
+                        let held = self.up_to_date(whole, step, round).await?;
+                        holds.insert(id.clone(), held);
+                        held
+                    }
+                };
+                if !held {
+                    let key = plan::key(&phase.id, &check.id);
+                    let why = format!("'{id}' has to run first: pcbflow run");
+                    self.dispatcher.reasons.insert(key.clone(), why);
+                    self.dispatcher.unmet.insert(key, id.clone());
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn up_to_date(

@@ -71,6 +71,37 @@ fn files(path: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// What in an output can't be kept, as it would be left out of the commit or stop it: the first
+/// such entry and why.
+fn unkept(path: &Path) -> Option<String> {
+    let mut open = vec![path.to_owned()];
+    let mut seen = 0;
+    while let Some(folder) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            if seen >= FILES_MAX {
+                return None;
+            }
+            seen += 1;
+            let name = entry.file_name();
+            let why = match (name.to_str(), entry.file_type()) {
+                (None, _) => "has a name that is not UTF-8",
+                (Some(n), _) if n.chars().any(char::is_control) => "has a control code in its name",
+                (Some(n), _) if n.eq_ignore_ascii_case(".git") => "is a git repository of its own",
+                (_, Ok(kind)) if kind.is_dir() => {
+                    open.push(entry.path());
+                    continue;
+                }
+                (_, Ok(kind)) if kind.is_file() => continue,
+                (_, Ok(kind)) if kind.is_symlink() => "is a link",
+                _ => "is no plain file",
+            };
+            return Some(format!("{:?} {why} and can't be kept", name.to_string_lossy()));
+        }
+    }
+    None
+}
+
 /// Looks after the attempt.
 ///
 /// # Errors
@@ -89,6 +120,11 @@ pub fn prove(
             faults.push(fault(codes::OUTPUT_MISSING));
             continue;
         };
+        if let Some(why) = unkept(&path) {
+            let unmet = Signal::new(Source::Report, signals::POST_CONDITION_UNMET);
+            faults.push(unmet.text(&format!("outputs: in {output:?}, {why}")));
+            continue;
+        }
         let all = files(&path);
         if all.is_empty() {
             faults.push(fault(codes::OUTPUT_EMPTY));
@@ -140,4 +176,37 @@ fn one(
     let path = file.strip_prefix(&base).unwrap_or(file);
     let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
     Ok(OutputRef { path: parts.join("/"), digest, bytes })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn what_a_commit_would_lose_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let inside = dir.path().join("sub");
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(inside.join("fine ä.txt"), "x").unwrap();
+        assert_eq!(unkept(dir.path()), None);
+        let told = |name: &[u8], make: &dyn Fn(&Path), why: &str| {
+            let path = inside.join(std::ffi::OsStr::from_bytes(name));
+            make(&path);
+            let found = unkept(dir.path()).unwrap();
+            assert!(found.contains(why), "{found}");
+            if path.is_symlink() || path.is_file() {
+                std::fs::remove_file(&path).unwrap();
+            } else {
+                std::fs::remove_dir(&path).unwrap();
+            }
+        };
+        let file = |p: &Path| std::fs::write(p, "x").unwrap();
+        told(b"bad\xff", &file, "not UTF-8");
+        told(b"a\nb", &file, "control code");
+        told(b".git", &|p| std::fs::create_dir(p).unwrap(), "git repository");
+        told(b"h", &|p| std::os::unix::fs::symlink("fine ä.txt", p).unwrap(), "is a link");
+        assert_eq!(unkept(dir.path()), None);
+    }
 }

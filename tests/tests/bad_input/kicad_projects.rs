@@ -183,7 +183,59 @@ fn custom_rules_with_a_wrong_bracket_are_not_in_force_and_that_is_said() {
     fs::write(project.join("tracks.kicad_dru"), rules).expect("broken rules");
     let ran = test.pcbflow(&["run", "tracks", "--json"]);
     ran.exits_one_of(&[4, 5]);
-    assert_ne!(ran.json()["verdict"], "pass", "{ran}");
+    let stopped = ran.json();
+    assert_ne!(stopped["verdict"], "pass", "{ran}");
+    // Corrected, another way than before they broke: what was broken is no record to hold them against.
+    fs::write(project.join("tracks.kicad_dru"), format!("{rules}\n)\n")).expect("rules");
+    test.pcbflow(&["answer", stopped["ask"]["id"].as_str().expect("an ask"), "retry"]).exits(0);
+    let found = test.json(3, &["run", "tracks"]);
+    assert!(found["asks"].as_array().is_none_or(Vec::is_empty), "{found:#}");
+}
+
+/// A schematic with one part.
+const ONE_PART: &str = r#"(kicad_sch (version 20250114) (generator "eeschema") (generator_version "9.0")
+  (uuid "11111111-1111-4111-8111-111111111110") (paper "A4")
+  (lib_symbols (symbol "L:R" (in_bom yes) (on_board yes)
+    (property "Reference" "R" (at 0 0 0)) (property "Value" "R" (at 0 0 0))
+    (symbol "R_1_1" (pin passive line (at 0 3.81 270) (length 1.27) (name "~") (number "1")))))
+  (symbol (lib_id "L:R") (at 101.6 101.6 0) (unit 1) (in_bom yes) (on_board yes) (dnp no)
+    (uuid "11111111-1111-4111-8111-111111111111")
+    (property "Reference" "R1" (at 100 100 0)) (property "Value" "1k" (at 100 100 0))
+    (pin "1" (uuid "11111111-1111-4111-8111-111111111112"))
+    (instances (project "tracks"
+      (path "/11111111-1111-4111-8111-111111111110" (reference "R1") (unit 1)))))
+  (sheet_instances (path "/" (page "1"))))
+"#;
+
+#[test]
+fn a_check_that_nothing_can_prove_says_why_it_did_not_run() {
+    let test = TestEnvironment::new();
+    let Some(project) = test.tracks("tracks") else { return };
+    fs::remove_file(project.join("tracks.kicad_pcb")).expect("no board");
+    fs::write(project.join("tracks.kicad_sch"), ONE_PART).expect("a schematic");
+    let file = project.join("tracks.kicad_pro");
+    let mut json: serde_json::Value =
+        serde_json::from_slice(&fs::read(&file).expect("a project")).expect("json");
+    let off = [
+        "unresolved_variable",
+        "no_connect_dangling",
+        "wire_dangling",
+        "unconnected_wire_endpoint",
+        "endpoint_off_grid",
+        "label_dangling",
+        "single_global_label",
+    ];
+    for check in off {
+        json["erc"]["rule_severities"][check] = "ignore".into();
+    }
+    fs::write(&file, json.to_string()).expect("a project");
+    fs::remove_dir_all(test.ws().join("projects")).expect("no board yet");
+    let made = test.pcbflow(&["init", "only", "--from", &file.display().to_string()]);
+    let missing = "there is no board file tracks.kicad_pcb: no DRC,";
+    assert!(made.exits(0).stdout.contains(missing), "{made}");
+    let ran = test.pcbflow(&["run", "only"]);
+    assert_ne!(ran.exit, Some(0), "{ran}");
+    assert!(ran.stdout.contains("erc: could not run: the project switches off every"), "{ran}");
 }
 
 #[test]

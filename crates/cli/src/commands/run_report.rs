@@ -298,9 +298,12 @@ fn total(report: &RunReport) -> pcbflow_core::check::Counts {
 /// Steps of the engineer's that ran and could not be verified, or that nothing got to.
 fn unverified(report: &RunReport) -> u64 {
     let own = || report.steps.iter().filter(|s| s.key.step.as_str() != COMMIT_STEP);
-    let held = own().filter(|s| s.gate.is_some_and(|g| !g.advances() && g != Gate::Fail)).count();
+    let stands = |s: &&StepReport| s.gate.is_some_and(|g| !g.advances() && g != Gate::Fail);
+    let held = own().filter(stands).count();
     let undecided = own().filter(|s| s.gate.is_none()).count();
-    (if held > 0 { held } else { undecided }) as u64
+    // Where the steps all ran, it is the commit that could not be made.
+    let commits = report.steps.iter().filter(stands).count();
+    [held, undecided, commits].into_iter().find(|n| *n > 0).unwrap_or(0) as u64
 }
 
 fn end(report: &RunReport) -> RunEnd {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pcbflow_core::check::PhaseVerdict;
+use pcbflow_core::check::{Gate, PhaseVerdict};
 use pcbflow_core::event::{Fact, StopCause};
 use pcbflow_core::exit::{Exit, Verdict};
 use pcbflow_core::manifest::Manifest;
@@ -268,19 +268,57 @@ async fn a_pass_does_not_outlive_a_later_failure_of_the_same_inputs() {
 #[tokio::test]
 async fn checks_only_looks_at_checks_and_commits_nothing() {
     let bench = Bench::new();
+    let manifest = board(&[
+        ("01-a", vec![step("draw", "make", &[]), step("check", "read", &[])]),
+        ("02-b", vec![step("look", "read", &[])]),
+    ]);
     bench.world.script("check", &[Act::Findings]);
-    let report = bench.run_with(&three_phases(), |o| o.checks_only = true).await;
+    let report = bench.run_with(&manifest, |o| o.checks_only = true).await;
     assert_eq!(report.verdict, Verdict::Findings);
     assert_eq!(bench.world.calls(), ["run check", "run look"], "a finding stops no other check");
     assert!(bench.world.commits().is_empty());
     assert_eq!(bench.count(|f| matches!(f, Fact::PhaseVerdictGiven { .. })), 0);
     let report = bench
-        .run_with(&three_phases(), |o| {
+        .run_with(&manifest, |o| {
             o.checks_only = true;
             o.only_kinds = vec!["drc".into()];
         })
         .await;
     assert_eq!(report.verdict, Verdict::Unverified, "nothing was looked at");
+}
+
+#[tokio::test]
+async fn a_check_proves_nothing_while_what_it_needs_is_not_up_to_date() {
+    let bench = Bench::new();
+    let manifest = board(&[(
+        "01-a",
+        vec![
+            step("draw", "make", &[]),
+            step("check", "read", &["draw"]),
+            step("after", "read", &["check"]),
+        ],
+    )]);
+    let unproven = |report: &pcbflow_engine::RunReport| {
+        assert_eq!(report.verdict, Verdict::Unverified);
+        for step in &report.steps {
+            assert_eq!(step.reason, "'draw' has to run first: pcbflow run", "{}", step.key);
+            assert_eq!(step.gate, Some(Gate::Blocked), "{}", step.key);
+        }
+        assert_eq!(report.steps.len(), 2);
+    };
+    unproven(&bench.run_with(&manifest, |o| o.checks_only = true).await);
+    assert!(!bench.world.calls().iter().any(|c| c.starts_with("run")), "it never passed");
+
+    assert_eq!(bench.run(&manifest).await.verdict, Verdict::Pass);
+    let report = bench.run_with(&manifest, |o| o.checks_only = true).await;
+    assert_eq!(report.verdict, Verdict::Pass, "all is as it was made");
+
+    *bench.world.version.lock().unwrap() = "2".into();
+    unproven(&bench.run_with(&manifest, |o| o.checks_only = true).await);
+    bench.world.script("draw", &[Act::Findings]);
+    assert_ne!(bench.run(&manifest).await.verdict, Verdict::Pass);
+    unproven(&bench.run_with(&manifest, |o| o.checks_only = true).await);
+    bench.assert_replays();
 }
 
 #[tokio::test]
