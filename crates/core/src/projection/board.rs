@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 /// Name of this projection in fold caches.
 pub const BOARD_PROJECTION: &str = "board";
 /// Raised whenever the fold or its shape changes; older caches are then not used.
-pub const BOARD_PROJECTION_VERSION: u32 = 6;
+pub const BOARD_PROJECTION_VERSION: u32 = 7;
 /// Most answered asks kept in the state; older ones are in the ledger.
 const ASKS_KEPT_MAX: usize = 200;
 
