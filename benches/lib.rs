@@ -104,7 +104,14 @@ pub fn board_event(n: u64) -> NewEvent {
     if place == 0 || place == run_events - 1 {
         let owner = Owner { host: "bench".into(), pid: 4242, started: "118273".into() };
         let fact = match place {
-            0 => Fact::RunStarted { seed: run, policy: digest, owner, checks_only: false },
+            0 => Fact::RunStarted {
+                seed: run,
+                policy: digest,
+                owner,
+                checks_only: false,
+                to: None,
+                only_kinds: Vec::new(),
+            },
             _ => Fact::RunStopped { cause: StopCause::Finished },
         };
         return NewEvent { at, scope, actor: Actor::Engine, fact, words: Words::say("a run") };
