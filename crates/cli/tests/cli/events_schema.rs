@@ -12,6 +12,8 @@ struct Field {
     name: String,
     kind: String,
     about: String,
+    /// Left out when there is nothing to say.
+    optional: bool,
 }
 
 struct Variant {
@@ -36,6 +38,7 @@ fn variants(name: &str) -> Vec<Variant> {
     let start = SOURCE.find(&format!("pub enum {name} {{")).unwrap();
     let mut found: Vec<Variant> = Vec::new();
     let mut doc = String::new();
+    let mut optional = false;
     for line in SOURCE[start..].lines().skip(1) {
         if line == "}" {
             break;
@@ -45,6 +48,7 @@ fn variants(name: &str) -> Vec<Variant> {
         if let Some(words) = text.strip_prefix("///") {
             doc = format!("{doc} {}", words.trim()).trim().to_owned();
         } else if text.starts_with("#[") || text == "}," {
+            optional |= text.contains("skip_serializing_if");
         } else if depth == 4 {
             let name = snake(text.trim_end_matches([' ', '{', ',']));
             found.push(Variant { name, about: std::mem::take(&mut doc), fields: Vec::new() });
@@ -53,6 +57,7 @@ fn variants(name: &str) -> Vec<Variant> {
                 name: name.to_owned(),
                 kind: kind.to_owned(),
                 about: std::mem::take(&mut doc),
+                optional: std::mem::take(&mut optional),
             };
             found.last_mut().unwrap().fields.push(field);
         }
@@ -93,7 +98,9 @@ fn object(tag: &str, variant: &Variant) -> Value {
         let mut schema = schema_of(&field.kind);
         schema["description"] = json!(field.about);
         properties.insert(field.name.clone(), schema);
-        required.push(json!(field.name));
+        if !field.optional {
+            required.push(json!(field.name));
+        }
     }
     json!({"type": "object", "description": variant.about, "properties": properties,
         "required": required})
