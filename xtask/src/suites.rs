@@ -33,7 +33,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "clippy",
         title: "no warnings",
-        budget_min: 4,
+        budget_min: 3,
         heavy: false,
         commands: &[&[
             "cargo",
@@ -186,7 +186,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "crash-kicad",
         title: "the release binary killed at 40 random moments of the real KiCad flow",
-        budget_min: 6,
+        budget_min: 5,
         heavy: true,
         commands: &[&[
             "cargo",
@@ -205,7 +205,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "boards",
         title: "KiCad's demo boards up to 20 MB, and the corpus of real projects where it is",
-        budget_min: 7,
+        budget_min: 5,
         heavy: true,
         commands: &[
             &[
@@ -237,7 +237,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "newcomer",
         title: "the demo in a clean clone",
-        budget_min: 4,
+        budget_min: 3,
         heavy: true,
         commands: &[&[
             "cargo",

@@ -2,7 +2,7 @@
 
 use pcbflow_core::catalogue::Catalogue;
 use pcbflow_core::ids::{BoardName, StepKey};
-use pcbflow_core::policy::{GO_AHEAD_ASK, PERSON_RUNG};
+use pcbflow_core::policy::{DONE_ANSWER, GO_AHEAD_ASK, PERSON_RUNG, answers_about};
 use pcbflow_core::projection::{AskState, BESIDE_SLOT, BoardState, INSTALL_SLOT, Stage, StepState};
 use pcbflow_core::row::{Resume, Row, RungKind};
 use pcbflow_humanize::message::{Message, Part};
@@ -259,16 +259,22 @@ pub fn asked(
 /// the install that the step declares. Shown beside the message, as it is.
 #[must_use]
 pub fn beside_lines(state: &BoardState, key: &StepKey) -> Vec<String> {
-    let Some(step) = state.steps.get(key).filter(|s| s.has_open_failure()) else {
-        return Vec::new();
+    let Some(step) = state.steps.get(key) else { return Vec::new() };
+    let asked = state.open_asks().find(|a| a.holds(key));
+    let done = asked.filter(|a| answers_about(&a.kind, Some(step)).contains(&DONE_ANSWER));
+    let done = done.map(|a| {
+        format!("When its work is there and counts as done: pcbflow answer {} {DONE_ANSWER}", a.id)
+    });
+    let Some(failure) = step.failure.as_ref().filter(|_| step.has_open_failure()) else {
+        return done.into_iter().collect();
     };
-    let Some(failure) = &step.failure else { return Vec::new() };
     let installs = INSTALLED_CLASSES.contains(&failure.class.as_str());
     let install = failure.slots.get(INSTALL_SLOT).filter(|_| installs);
     let install = install.map(|command| format!("Install command: {command}"));
     install
         .into_iter()
         .chain(failure.slots.get(BESIDE_SLOT).cloned())
+        .chain(done)
         .map(|line| pcbflow_core::text::one_line(&line))
         .collect()
 }

@@ -177,7 +177,7 @@ pub const VARIANTS: &[Variant] = &[
         what: "The step {step} was done before, and something about it is new.",
         why: Some("It may run only once, so I did not run it again."),
         healed: "The step ran again after your word.",
-        ask: Some("Say 'done' to keep what the step {step} did. To run it again, be sure of it"),
+        ask: Some("Decide whether the step {step} is to run again"),
     },
     Variant {
         class: "SC-6",
@@ -185,9 +185,7 @@ pub const VARIANTS: &[Variant] = &[
         what: "I can't tell if the step {step} did its work.",
         why: Some("It did not end well, and it may run only once."),
         healed: "The step did its work.",
-        ask: Some(
-            "If the work of the step {step} is there, say 'done'. If not, clear up what is left",
-        ),
+        ask: Some("Look at what the step {step} made"),
     },
     Variant {
         class: "SC-2",
