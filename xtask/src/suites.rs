@@ -165,7 +165,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "crash",
         title: "the release binary killed at every event and at 160 random moments",
-        budget_min: 5,
+        budget_min: 3,
         heavy: true,
         commands: &[&[
             "cargo",
@@ -237,7 +237,7 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "newcomer",
         title: "the demo in a clean clone",
-        budget_min: 3,
+        budget_min: 5,
         heavy: true,
         commands: &[&[
             "cargo",
