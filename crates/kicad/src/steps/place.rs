@@ -40,7 +40,8 @@ impl Session<'_> {
     /// A full disk or a folder that can't be written.
     pub fn write_output(&mut self, relative: &Path, bytes: &[u8]) -> Result<(), Stop> {
         let target = self.target(relative)?;
-        write_aside(&target, bytes).map_err(|e| self.failed(space::signal_of(&target, &e)))?;
+        write_aside(&self.context.scratch, &target, bytes)
+            .map_err(|e| self.failed(space::signal_of(&target, &e)))?;
         self.list_output(relative, Digest::of(bytes), bytes.len() as u64);
         Ok(())
     }
@@ -51,8 +52,8 @@ impl Session<'_> {
     /// A full disk or a folder that can't be written.
     pub fn move_output(&mut self, from: &Path, relative: &Path) -> Result<(), Stop> {
         let target = self.target(relative)?;
-        let (digest, bytes) =
-            move_aside(from, &target).map_err(|e| self.failed(space::signal_of(&target, &e)))?;
+        let (digest, bytes) = move_aside(&self.context.scratch, from, &target)
+            .map_err(|e| self.failed(space::signal_of(&target, &e)))?;
         self.list_output(relative, digest, bytes);
         Ok(())
     }
@@ -111,17 +112,36 @@ fn folder_of(target: &Path) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-fn write_aside(target: &Path, bytes: &[u8]) -> io::Result<()> {
+/// A new file for what goes to `folder`: in the step's private folder, which the next run clears when
+/// this one is killed, unless a file can't be moved from there to there.
+fn aside(scratch: &Path, folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let place = if one_file_system(scratch, folder) { scratch } else { folder };
+    tempfile::Builder::new().prefix(".pcbflow-new").tempfile_in(place)
+}
+
+#[cfg(unix)]
+fn one_file_system(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let device = |path: &Path| path.metadata().map(|m| m.dev()).ok();
+    device(one).is_some_and(|d| Some(d) == device(other))
+}
+
+#[cfg(not(unix))]
+fn one_file_system(_one: &Path, _other: &Path) -> bool {
+    false
+}
+
+fn write_aside(scratch: &Path, target: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = folder_of(target)?;
-    let mut file = tempfile::Builder::new().prefix(".pcbflow-new").tempfile_in(folder)?;
+    let mut file = aside(scratch, &folder)?;
     file.write_all(bytes)?;
     persist(file, target)
 }
 
-fn move_aside(from: &Path, target: &Path) -> io::Result<(Digest, u64)> {
+fn move_aside(scratch: &Path, from: &Path, target: &Path) -> io::Result<(Digest, u64)> {
     let folder = folder_of(target)?;
     let mut source = std::fs::File::open(from)?;
-    let mut file = tempfile::Builder::new().prefix(".pcbflow-new").tempfile_in(folder)?;
+    let mut file = aside(scratch, &folder)?;
     io::copy(&mut source, &mut file)?;
     let made = digest(file.path())?;
     persist(file, target)?;
