@@ -288,12 +288,13 @@ pub async fn replace_tab(old: &Session, usable: &Usable) -> Result<Session, Call
     Ok(session)
 }
 
+/// Longest wait for a closed tab to be gone, in milliseconds; a tab that hung takes about 600.
+const GONE_MS: u64 = 3_000;
+/// Between two looks whether it is gone, in milliseconds.
+const EACH_MS: u64 = 10;
+
 /// Waits until the old tab is really gone: only then does the site let go of it.
 async fn wait_detached(old: &Session) {
-    /// Longest wait, in milliseconds; a tab that hung takes about 600.
-    const GONE_MS: u64 = 3_000;
-    /// Between two looks, in milliseconds.
-    const EACH_MS: u64 = 10;
     let until = now() + ms(GONE_MS);
     while now() < until && !old.detached() {
         tokio::time::sleep(ms(EACH_MS)).await;

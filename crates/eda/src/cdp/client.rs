@@ -195,14 +195,32 @@ impl Client {
         id_in(&answer, "targetId", method)
     }
 
-    /// Closes a tab, also one that hangs. What it has not saved is lost without a word, so the
+    /// Closes a tab, also one that hangs, and waits until it is gone. What it has not saved is lost without a word, so the
     /// caller has opened its successor first.
     ///
     /// # Errors
-    /// [`CallError`].
+    /// [`CallError`]; [`CallError::DeadlinePassed`] also when the tab is still there three seconds later.
     pub async fn close_tab(&self, target: &str, within: Duration) -> Result<(), CallError> {
-        let params = json!({ "targetId": target });
-        self.call(None, "Target.closeTarget", params, within).await.map(drop)
+        /// Longest wait for the tab to be gone, in milliseconds; one that hung takes about 600.
+        const GONE_MS: u64 = 3_000;
+        /// Between two looks whether it is gone, in milliseconds.
+        const LOOK_MS: u64 = 10;
+        let method = "Target.closeTarget";
+        self.call(None, method, json!({ "targetId": target }), within).await?;
+        // The answer comes before the tab is gone, and until then the site sees two windows.
+        let until = tokio::time::Instant::now() + ms(GONE_MS);
+        loop {
+            match self.targets(within).await {
+                Ok(list) if list.iter().all(|listed| listed.id != target) => return Ok(()),
+                // A browser with a window ends itself with its last tab.
+                Err(CallError::SocketLost { .. }) => return Ok(()),
+                Ok(_) if tokio::time::Instant::now() >= until => {
+                    return Err(CallError::DeadlinePassed { method: method.into(), ms: GONE_MS });
+                }
+                Ok(_) => tokio::time::sleep(ms(LOOK_MS)).await,
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Product and version over the socket itself.
